@@ -1,0 +1,39 @@
+"""Everything neardup raises on purpose.
+
+::
+
+    NeardupError
+    ├── ConfigurationError      a setting or argument is wrong; also a ValueError
+    └── StoreError              the database cannot be used as it is
+        ├── DatabaseUnavailable    cannot connect, locked, full, or gone in the middle
+        ├── SchemaOutdated         the tables are missing or of another version
+        └── SchemeMismatch         the stored fingerprints were made in another way
+
+Each message names the value at fault and the way out.
+"""
+
+from __future__ import annotations
+
+
+class NeardupError(Exception):
+    """Base of all errors raised by neardup."""
+
+
+class ConfigurationError(NeardupError, ValueError):
+    """A setting or an argument has a value that is not allowed."""
+
+
+class StoreError(NeardupError):
+    """The database cannot be used as it is."""
+
+
+class DatabaseUnavailable(StoreError):
+    """The database cannot be reached, or does not take what is written to it."""
+
+
+class SchemaOutdated(StoreError):
+    """The tables are missing, or of another version than this neardup needs."""
+
+
+class SchemeMismatch(StoreError):
+    """The stored fingerprints were made by another scheme and must not be compared."""

@@ -1,0 +1,75 @@
+"""What every index offers: one interface, one kind of match, one way to count what a search cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from neardup.simhash import Fingerprint
+
+LARGEST_MAX_DISTANCE = 16
+"""Beyond this, unrelated pages match: word-frequency fingerprints of unrelated English pages are 17 to 24 bits apart."""
+
+
+class Match(NamedTuple):
+    """A stored fingerprint within ``max_distance`` of the one searched for."""
+
+    row: int
+    value: int
+    distance: int
+
+
+@dataclass(slots=True)
+class ProbeStats:
+    """What searching has cost so far.
+
+    ``probes`` are prefixes looked up, ``empty_probes`` those under which nothing is stored, ``candidates`` the stored
+    fingerprints met in probes, whose whole distance was computed.
+    """
+
+    queries: int = 0
+    probes: int = 0
+    empty_probes: int = 0
+    candidates: int = 0
+
+
+class Index(Protocol):
+    """Fingerprints with row numbers, searchable as soon as ``add`` returns."""
+
+    max_distance: int
+    stats: ProbeStats
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, value: int) -> bool:
+        """Whether exactly this fingerprint is stored."""
+
+    def add(self, value: int, row: int) -> None:
+        """Store a fingerprint under a row number ≥ 0; the same value may be stored under several rows."""
+
+    def extend(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+        """Store many fingerprints at once; both arrays have shape (n,)."""
+
+    def remove(self, value: int, row: int) -> bool:
+        """Take a stored fingerprint out again; False if it is not there."""
+
+    def find_first(self, query: Fingerprint) -> Match | None:
+        """Any one match, or None (PSM_F)."""
+
+    def find_all(self, query: Fingerprint) -> list[Match]:
+        """All matches found, in no particular order (PSM_A)."""
+
+
+def check_max_distance(max_distance: int) -> int:
+    """The given distance, if an index can work with it; else ConfigurationError."""
+    if not 0 <= max_distance <= LARGEST_MAX_DISTANCE:
+        raise ConfigurationError(
+            f"max_distance must be between 0 and {LARGEST_MAX_DISTANCE} of 64 bits, not {max_distance}"
+        )
+    return max_distance

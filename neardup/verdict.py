@@ -1,0 +1,70 @@
+"""What neardup says of a page: the one value that the crawl, the store and the reports share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from neardup import hamming
+
+if TYPE_CHECKING:
+    from neardup.simhash import Fingerprint
+
+
+class Kind(StrEnum):
+    """The kinds of verdict."""
+
+    NEW = "new"
+    """Never seen, and like no canonical page: it becomes a canonical page."""
+    DUPLICATE = "duplicate"
+    """Within ``max_distance`` of a canonical page with another URL."""
+    UNCHANGED = "unchanged"
+    """A canonical page, known by its URL, with the same fingerprint as before."""
+    CHANGED = "changed"
+    """Known by its URL, with another fingerprint than before, and like no other canonical page."""
+    TOO_SHORT = "too_short"
+    """Fewer features than the minimum: remembered, but never matched."""
+    NOT_HTML = "not_html"
+    """Not an HTML page: left alone, not stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was found about one page, and what to do with its links.
+
+    ``distance`` is the Hamming distance to the canonical page; ``own_distance`` that to the page's own last version, if
+    it had one. The ids are those of ``simhash_values``; a page that is not stored has none.
+    """
+
+    url: str
+    kind: Kind
+    follow: bool
+    reason: str
+    page_id: int | None = None
+    fingerprint: Fingerprint | None = None
+    features: int = 0
+    canonical_id: int | None = None
+    canonical_url: str | None = None
+    distance: int | None = None
+    own_distance: int | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        return self.kind is Kind.DUPLICATE
+
+    @property
+    def percentage(self) -> float | None:
+        """Duplication percentage against the canonical page (see :func:`neardup.hamming.percentage`)."""
+        return None if self.distance is None else hamming.percentage(self.distance)
+
+    def as_dict(self) -> dict[str, object]:
+        """The parts that a feed or a log can hold, as plain values."""
+        return {
+            "verdict": self.kind.value,
+            "canonical_url": self.canonical_url,
+            "distance": self.distance,
+            "percentage": self.percentage,
+            "follow": self.follow,
+            "reason": self.reason,
+        }
