@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Addon"]
 
+if not TYPE_CHECKING:  # or mypy would take every misspelt import from here for an object
 
-def __getattr__(name: str) -> object:
-    """Import the Scrapy side only when it is asked for, so that the library works without starting Scrapy."""
-    if name == "Addon":
-        from neardup.scrapy.addon import Addon  # noqa: PLC0415
+    def __getattr__(name: str) -> object:
+        """Import the Scrapy side only when it is asked for, so that the library works without starting Scrapy."""
+        if name == "Addon":
+            from neardup.scrapy.addon import Addon  # noqa: PLC0415
 
-        return Addon
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return Addon
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -23,7 +23,7 @@ def distance(a: int, b: int) -> int:
 
 def distances(values: npt.NDArray[np.uint64], value: int) -> npt.NDArray[np.uint8]:
     """Distance of each of ``values`` (shape (n,)) from ``value``; shape (n,)."""
-    return np.bitwise_count(values ^ np.uint64(value))
+    return np.asarray(np.bitwise_count(values ^ np.uint64(value)), dtype=np.uint8)
 
 
 def within(a: int, b: int, max_distance: int) -> bool:

@@ -1,0 +1,234 @@
+"""The extension that owns what a crawl shares: detector, writer, statistics and summary."""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.utils.asyncio import create_looping_call
+
+from neardup.detector import Detector
+from neardup.pages import PAGES_PER_CRAWL
+from neardup.scrapy import summary
+from neardup.scrapy.loop import run_in_thread, sleep
+from neardup.scrapy.options import Action, Options, is_enabled
+from neardup.scrapy.verdicts import set_verdict
+from neardup.simhash import SCHEME
+from neardup.store.store import Store
+from neardup.store.writer import Writer
+from neardup.verdict import Kind, Verdict
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
+
+logger = logging.getLogger(__name__)
+
+DATABASE_UNAVAILABLE = "neardup_database_unavailable"
+"""Finish reason of a crawl whose database went away."""
+
+_MOST_WAITING = 5_000
+"""Rows that may wait for the database before spider output is held back: about 5 MB, and seconds of work."""
+
+_POLL_SECONDS = 0.05
+
+
+class NearDuplicates:
+    """Opens the store, fills the index from it, judges pages, and writes what was found.
+
+    Reachable as ``crawler.get_extension(NearDuplicates)``: ``detector.index`` and ``detector.pages`` may be inspected.
+    One line per duplicate is logged at DEBUG, progress at INFO every ``LOGSTATS_INTERVAL`` seconds (a Scrapy setting), and
+    a summary when the spider closes. If the database stays away, the crawl is closed with the reason
+    ``neardup_database_unavailable``; nothing is counted as new merely because a look-up or a write failed.
+    """
+
+    def __init__(self, crawler: Crawler, options: Options, store: Store) -> None:
+        self.crawler = crawler
+        self.options = options
+        self.store = store
+        assert crawler.spider is not None
+        self.crawl_id = store.begin_crawl(spider=crawler.spider.name, settings=options.recorded)
+        self.detector = Detector(options.detector, first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
+        self.writer = Writer(store, self.crawl_id)
+        self.doomed_items: dict[int, tuple[object, Verdict]] = {}
+        """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
+        self._links_skipped: set[int] = set()
+        self._scheduled: set[int] = set()
+        self._progress: AsyncioLoopingCall | LoopingCall | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicates:
+        if not is_enabled(crawler.settings):
+            raise NotConfigured("NEARDUP_ENABLED is False")
+        options = Options.from_settings(crawler.settings)
+        extension = cls(crawler, options, Store.open(options.database_url, scheme=SCHEME))
+        extension.load()
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.request_scheduled, signal=signals.request_scheduled)
+        return extension
+
+    def load(self) -> None:
+        """Fill the detector with what earlier crawls stored."""
+        started = perf_counter()
+        known = self.detector.restore(self.store.known_pages())
+        logger.info(
+            "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
+            " loaded in %(seconds).2f s",
+            {
+                "crawl": self.crawl_id,
+                "database": self.store.location,
+                "known": known,
+                "canonical": len(self.detector.index),
+                "seconds": perf_counter() - started,
+            },
+        )
+
+    def judge_response(self, response: Response) -> Verdict | None:
+        """The verdict of a response that is about to be passed to its callback; None if it is to be left alone."""
+        if response.meta.get("neardup") is False:
+            return None
+        if not isinstance(response, HtmlResponse):
+            verdict = Verdict(
+                url=response.url,
+                kind=Kind.NOT_HTML,
+                follow=True,
+                reason=f"not an HTML page but {type(response).__name__}",
+            )
+        else:
+            verdict = self.detector.examine_tree(
+                response.url, response.selector.root, always_follow=_is_start(response)
+            )
+        set_verdict(response, verdict)
+        self.take(verdict)
+        return verdict
+
+    def take(self, verdict: Verdict) -> None:
+        """Count, log and store a verdict."""
+        if self.writer.error is not None:
+            logger.error("neardup: closing the crawl: %(error)s", {"error": self.writer.error})
+            raise CloseSpider(DATABASE_UNAVAILABLE)
+        stats = self.crawler.stats
+        stats.inc_value(summary.STAT_OF_KIND[verdict.kind])
+        if verdict.kind is Kind.NOT_HTML:
+            return
+        stats.inc_value("neardup/pages")
+        self.writer.put(verdict)
+        if verdict.is_duplicate:
+            if verdict.distance == 0:
+                stats.inc_value("neardup/exact_duplicates")
+            logger.debug(
+                "Near-duplicate: %(url)s of %(canonical)s (%(percentage).1f %%): %(reason)s",
+                {
+                    "url": verdict.url,
+                    "canonical": verdict.canonical_url,
+                    "percentage": verdict.percentage,
+                    "reason": verdict.reason,
+                },
+                extra={"spider": self.crawler.spider},
+            )
+
+    def drops_items(self, verdict: Verdict | None) -> bool:
+        """Whether the items of a page are dropped."""
+        return (
+            verdict is not None and verdict.is_duplicate and self.options.action in {Action.DROP, Action.SKIP}
+        )
+
+    def skips_links(self, verdict: Verdict | None) -> bool:
+        """Whether the links of a page are not followed."""
+        return verdict is not None and not verdict.follow and self.options.action is not Action.RECORD
+
+    def skips_page(self, verdict: Verdict) -> bool:
+        """Whether the callback is not called at all; a start URL's is, because its links are followed."""
+        return verdict.is_duplicate and not verdict.follow and self.options.action is Action.SKIP
+
+    def skip_link(self, request: Request) -> None:
+        """Count a request that is not made because its page is a duplicate."""
+        self.crawler.stats.inc_value("neardup/links_skipped")
+        self._links_skipped.add(self._short_fingerprint(request))
+
+    def request_scheduled(self, request: Request, spider: Spider) -> None:
+        self._scheduled.add(self._short_fingerprint(request))
+
+    def _short_fingerprint(self, request: Request) -> int:
+        # Eight bytes of Scrapy's own request fingerprint, which it has cached: enough to count by.
+        fingerprinter = self.crawler.request_fingerprinter
+        assert fingerprinter is not None
+        return int.from_bytes(fingerprinter.fingerprint(request)[:8], "big")
+
+    async def wait_for_room(self) -> None:
+        """Hold back spider output while too many rows wait for the database, so that the crawl slows down."""
+        while self.writer.backlog > _MOST_WAITING and self.writer.error is None:
+            await sleep(_POLL_SECONDS)
+
+    def spider_opened(self, spider: Spider) -> None:
+        interval = self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        if interval > 0:
+            self._progress = create_looping_call(self._log_progress)
+            self._progress.start(interval, now=False)
+
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
+        if self._progress is not None and self._progress.running:
+            self._progress.stop()
+        await run_in_thread(lambda: self._close_store(reason))
+        self._update_stats()
+        logger.info(
+            "%(summary)s",
+            {"summary": summary.of_crawl(self.crawler.stats.get_stats(), self.store.location)},
+            extra={"spider": spider},
+        )
+
+    def _close_store(self, reason: str) -> None:
+        """Store what is still waiting and the end of the crawl. Runs in a thread: the database may be slow."""
+        try:
+            self.writer.close()
+            self._update_stats()
+            self.store.finish_crawl(
+                self.crawl_id, reason=reason, counts=summary.counts_of_crawl(self.crawler.stats.get_stats())
+            )
+        finally:
+            self.store.close()
+
+    def _update_stats(self) -> None:
+        """Set the stats that are sums kept elsewhere."""
+        stats, detector = self.crawler.stats, self.detector
+        saved = len(self._links_skipped - self._scheduled)
+        for name, value in (
+            ("requests_saved", saved),
+            ("index_size", len(detector.index)),
+            ("queries", detector.index.stats.queries),
+            ("probes", detector.index.stats.probes),
+            ("empty_probes", detector.index.stats.empty_probes),
+            ("candidates", detector.index.stats.candidates),
+            ("rows_written", self.writer.rows_written),
+            ("store_retries", self.writer.retries),
+            ("seconds/purify", round(detector.seconds.purify, 6)),
+            ("seconds/features", round(detector.seconds.features, 6)),
+            ("seconds/simhash", round(detector.seconds.simhash, 6)),
+            ("seconds/search", round(detector.seconds.search, 6)),
+            ("seconds/store", round(self.writer.seconds, 6)),
+        ):
+            stats.set_value(f"neardup/{name}", value)
+
+    def _log_progress(self) -> None:
+        self._update_stats()
+        logger.info(
+            "%(progress)s",
+            {"progress": summary.progress(self.crawler.stats.get_stats(), self.writer.backlog)},
+            extra={"spider": self.crawler.spider},
+        )
+
+
+def _is_start(response: Response) -> bool:
+    """Whether a response is that of a start request.
+
+    A spider that copies ``response.meta`` into its requests copies ``is_start_request`` too, but not the depth.
+    """
+    return bool(response.meta.get("is_start_request")) and response.meta.get("depth", 0) == 0

@@ -1,0 +1,114 @@
+"""The spider middleware: judges each page before its callback, and what comes out of the callback after."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from neardup.scrapy.extension import NearDuplicates
+from neardup.scrapy.verdicts import get_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from neardup.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+
+class NearDuplicatePage(IgnoreRequest):
+    """A page is skipped because it is a near-duplicate (``NEARDUP_ACTION = "skip"``).
+
+    The errback of the request, if it has one, gets this exception, as it gets HttpError.
+    """
+
+    def __init__(self, response: Response, verdict: Verdict) -> None:
+        self.response = response
+        self.verdict = verdict
+        super().__init__(f"near-duplicate of {verdict.canonical_url}: {verdict.reason}")
+
+
+class NearDuplicateMiddleware:
+    """Do not follow the links of near-duplicates.
+
+    Every HTML response is judged before its callback is called, unless its request says ``meta={"neardup": False}``.
+    Requests that come out of the callback of a duplicate are dropped and counted; its items pass, or are marked to be
+    dropped by the pipeline; with ``NEARDUP_ACTION = "skip"`` the callback is not called at all. What comes from other responses
+    is not touched.
+
+    Another policy: override :meth:`neardup.scrapy.extension.NearDuplicates.skips_links`.
+    """
+
+    def __init__(self, neardup: NearDuplicates) -> None:
+        self.neardup = neardup
+        self._warned = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicateMiddleware:
+        neardup = crawler.get_extension(NearDuplicates)
+        if neardup is None:
+            raise NotConfigured("the NearDuplicates extension is off")
+        if neardup.options.content_field is not None:
+            raise NotConfigured("NEARDUP_CONTENT_FIELD is set: pages are judged by the pipeline")
+        return cls(neardup)
+
+    def process_spider_input(self, response: Response) -> None:
+        # The verdict is found and the page inserted in this one synchronous call. With an await between look-up and insert,
+        # two copies that arrive together would both be new.
+        verdict = self.neardup.judge_response(response)
+        if verdict is not None and self.neardup.skips_page(verdict):
+            raise NearDuplicatePage(response, verdict)
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any] | None:
+        if isinstance(exception, NearDuplicatePage):
+            self.neardup.crawler.stats.inc_value("neardup/pages_skipped")
+            return ()
+        return None
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        verdict = get_verdict(response)
+        skips_links = self.neardup.skips_links(verdict)
+        drops_items = self.neardup.drops_items(verdict)
+        skipped = 0
+        try:
+            async for output in result:
+                if isinstance(output, Request):
+                    if skips_links:
+                        self.neardup.skip_link(output)
+                        skipped += 1
+                        continue
+                elif verdict is not None:
+                    self._tell(output, verdict)
+                    if drops_items:
+                        self.neardup.doomed_items[id(output)] = output, verdict
+                yield output
+                await self.neardup.wait_for_room()
+        finally:
+            if skipped and verdict is not None and verdict.page_id is not None:
+                self.neardup.writer.links_skipped(verdict.page_id, skipped)
+
+    def _tell(self, item: Any, verdict: Verdict) -> None:
+        """Write the verdict into the item's field of that name, where the item can have one."""
+        field = self.neardup.options.verdict_field
+        if field is None or not ItemAdapter.is_item(item):
+            return
+        try:
+            ItemAdapter(item)[field] = verdict.as_dict()
+        except KeyError:
+            if not self._warned:
+                self._warned = True
+                logger.warning(
+                    "NEARDUP_VERDICT_FIELD is %(field)r, but items of type %(type)s have no such field;"
+                    " they are left as they are (further ones are not logged)",
+                    {"field": field, "type": type(item).__name__},
+                    extra={"spider": self.neardup.crawler.spider},
+                )

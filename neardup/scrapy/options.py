@@ -1,0 +1,146 @@
+"""The only reader of ``NEARDUP_*`` settings: all of them become one frozen value, checked at the door."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.project import data_path
+
+from neardup.detector import DetectorOptions
+from neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+DATABASE_URL = "NEARDUP_DATABASE_URL"
+"""Name of the setting, and of the environment variable that stands in for it."""
+
+_FIELD_OF_DETECTOR_OPTION = {
+    "max_distance": "NEARDUP_MAX_DISTANCE",
+    "recall": "NEARDUP_RECALL",
+    "min_features": "NEARDUP_MIN_FEATURES",
+    "follow_per_cluster": "NEARDUP_FOLLOW_PER_CLUSTER",
+}
+
+SETTINGS = (
+    "NEARDUP_ENABLED",
+    "NEARDUP_ACTION",
+    DATABASE_URL,
+    *_FIELD_OF_DETECTOR_OPTION.values(),
+    "NEARDUP_CONTENT_FIELD",
+    "NEARDUP_URL_FIELD",
+    "NEARDUP_VERDICT_FIELD",
+)
+
+
+class Action(StrEnum):
+    """What is done about a duplicate; each does what the one before it does, and more."""
+
+    RECORD = "record"
+    """It is only remembered."""
+    NOFOLLOW = "nofollow"
+    """Its links are not followed; its items pass."""
+    DROP = "drop"
+    """Its links are not followed and its items are dropped."""
+    SKIP = "skip"
+    """Its callback is not called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """All settings of neardup. The README describes each."""
+
+    enabled: bool
+    action: Action
+    database_url: str
+    detector: DetectorOptions
+    content_field: str | None
+    url_field: str
+    verdict_field: str | None
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Options:
+        """Read and check all settings; ConfigurationError names the setting, its value and what is allowed."""
+        _refuse_unknown(settings)
+        return cls(
+            enabled=is_enabled(settings),
+            action=_action(settings),
+            database_url=database_url(settings),
+            detector=_detector_options(settings),
+            content_field=settings.get("NEARDUP_CONTENT_FIELD") or None,
+            url_field=settings.get("NEARDUP_URL_FIELD") or "url",
+            verdict_field=settings.get("NEARDUP_VERDICT_FIELD") or None,
+        )
+
+    @property
+    def recorded(self) -> dict[str, object]:
+        """The settings that decide verdicts, as kept with the crawl."""
+        return {
+            "NEARDUP_ACTION": self.action.value,
+            **{name: getattr(self.detector, field) for field, name in _FIELD_OF_DETECTOR_OPTION.items()},
+        }
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """NEARDUP_ENABLED, true unless set."""
+    try:
+        return settings.getbool("NEARDUP_ENABLED", True)
+    except ValueError as exc:
+        value = settings.get("NEARDUP_ENABLED")
+        raise ConfigurationError(f"NEARDUP_ENABLED must be True or False, not {value!r}") from exc
+
+
+def database_url(settings: BaseSettings) -> str:
+    """NEARDUP_DATABASE_URL, else the environment variable of that name, else SQLite in the project's data folder."""
+    url = settings.get(DATABASE_URL) or os.environ.get(DATABASE_URL)
+    return url or f"sqlite:///{Path(data_path('neardup')).absolute() / 'neardup.db'}"
+
+
+def _refuse_unknown(settings: BaseSettings) -> None:
+    """A misspelt name would otherwise be a setting that silently does nothing."""
+    for name in settings:
+        if str(name).startswith("NEARDUP_") and name not in SETTINGS:
+            close = difflib.get_close_matches(str(name), SETTINGS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(SETTINGS)}"
+            raise ConfigurationError(f"{name} is not a setting of neardup{hint}")
+
+
+def _action(settings: BaseSettings) -> Action:
+    value = settings.get("NEARDUP_ACTION", Action.NOFOLLOW)
+    try:
+        return Action(value)
+    except ValueError as exc:
+        allowed = ", ".join(Action)
+        raise ConfigurationError(f"NEARDUP_ACTION must be one of {allowed}, not {value!r}") from exc
+
+
+def _number(value: Any) -> Any:
+    """Settings from the command line are strings."""
+    return int(value) if isinstance(value, str) else value
+
+
+def _detector_options(settings: BaseSettings) -> DetectorOptions:
+    """Numbers by name; the defaults and the ranges are those of :class:`DetectorOptions`."""
+    numbers: dict[str, float] = {}
+    for field, name in _FIELD_OF_DETECTOR_OPTION.items():
+        value = settings.get(name)
+        if value is None:
+            continue
+        try:
+            numbers[field] = float(value) if field == "recall" else operator.index(_number(value))
+        except (TypeError, ValueError) as exc:
+            kind = "a number" if field == "recall" else "a whole number"
+            raise ConfigurationError(f"{name} must be {kind}, not {value!r}") from exc
+    try:
+        return DetectorOptions(**numbers)  # type: ignore[arg-type]  # whole numbers by construction
+    except ConfigurationError as exc:
+        message = str(exc)
+        for field, name in _FIELD_OF_DETECTOR_OPTION.items():
+            message = message.replace(field, name)
+        raise ConfigurationError(message) from exc

@@ -1,0 +1,80 @@
+"""The item pipeline: drops the items of near-duplicates; or, alone, judges pages that items carry."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from scrapy.exceptions import DropItem, NotConfigured
+
+from neardup.scrapy.extension import NearDuplicates
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from neardup.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+
+class NearDuplicate(DropItem):
+    """An item was dropped because its page is a near-duplicate; counted as ``item_dropped_reasons_count/NearDuplicate``."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(f"near-duplicate of {verdict.canonical_url}: {verdict.reason}", log_level="DEBUG")
+
+
+class NearDuplicatePipeline:
+    """Drop the items of near-duplicates if ``NEARDUP_ACTION`` is ``drop`` or ``skip``.
+
+    With ``NEARDUP_CONTENT_FIELD`` set it works without the spider middleware: the field holds the HTML or text of a page
+    (str or bytes), the field named by ``NEARDUP_URL_FIELD`` its URL, and that page is judged. Items without either
+    field pass untouched.
+    """
+
+    def __init__(self, neardup: NearDuplicates) -> None:
+        self.neardup = neardup
+        self._warned = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NearDuplicatePipeline:
+        neardup = crawler.get_extension(NearDuplicates)
+        if neardup is None:
+            raise NotConfigured("the NearDuplicates extension is off")
+        return cls(neardup)
+
+    def process_item(self, item: Any) -> Any:
+        if self.neardup.options.content_field is not None:
+            verdict = self._judge(item)
+            if not self.neardup.drops_items(verdict):
+                return item
+        else:
+            _, verdict = self.neardup.doomed_items.pop(id(item), (None, None))
+        if verdict is None:
+            return item
+        self.neardup.crawler.stats.inc_value("neardup/items_dropped")
+        raise NearDuplicate(verdict)
+
+    def _judge(self, item: Any) -> Verdict | None:
+        options = self.neardup.options
+        adapter = ItemAdapter(item)
+        content, url = adapter.get(options.content_field), adapter.get(options.url_field)
+        if not isinstance(content, str | bytes) or not isinstance(url, str):
+            if not self._warned:
+                self._warned = True
+                logger.warning(
+                    "An item of type %(type)s has no text in its field %(content)r (NEARDUP_CONTENT_FIELD) or no URL in"
+                    " %(url)r (NEARDUP_URL_FIELD); such items pass untouched (further ones are not logged)",
+                    {
+                        "type": type(item).__name__,
+                        "content": options.content_field,
+                        "url": options.url_field,
+                    },
+                    extra={"spider": self.neardup.crawler.spider},
+                )
+            return None
+        verdict = self.neardup.detector.examine_html(url, content)
+        self.neardup.take(verdict)
+        return verdict

@@ -1,0 +1,1 @@
+"""Fingerprints and duplicate relations in SQL: the only users of SQLAlchemy and Alembic."""

@@ -1,0 +1,129 @@
+"""From a database URL to an engine: which databases there are, how each is set up, and what is said when one fails."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import URL, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from neardup.errors import ConfigurationError, DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+BUSY_SECONDS = 30
+"""How long SQLite waits for another process's lock before it reports one."""
+
+WRITES = "neardup_writes"
+"""Execution option of connections whose transactions write."""
+
+_CONNECT_SECONDS = 10
+
+# What a URL may begin with, the driver it gets and the extra that installs it. SQLAlchemy 2.0 and 2.1 differ in the
+# driver they take by default, so it is always named.
+_DRIVERS = {
+    "sqlite": ("sqlite+pysqlite", "sqlite"),
+    "postgresql": ("postgresql+psycopg", "postgres"),
+    "mysql": ("mysql+pymysql", "mysql"),
+    "mariadb": ("mysql+pymysql", "mysql"),
+}
+
+_ALLOWED = "sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE"
+
+
+def database_url(text: str) -> URL:
+    """Read and check a database URL; ConfigurationError says what is allowed, and never shows a password."""
+    try:
+        url = make_url(text)
+    except ArgumentError as exc:
+        # Not a URL: no part of it can be told to be the password, so none is shown.
+        raise ConfigurationError(f"the database URL cannot be read; it must be like {_ALLOWED}") from exc
+    backend = url.get_backend_name()
+    if backend not in _DRIVERS:
+        raise ConfigurationError(f"database URL {masked(url)}: must be like {_ALLOWED}")
+    if backend == "sqlite":
+        if not url.database or url.database == ":memory:" or url.query:
+            raise ConfigurationError(
+                f"database URL {masked(url)}: a SQLite database must be a file (sqlite:///PATH), because what is"
+                " only in memory cannot be shared with the writer's thread, nor with reports"
+            )
+        return url.set(drivername=_DRIVERS[backend][0])
+    if not url.database:
+        raise ConfigurationError(f"database URL {masked(url)} names no database; it must be like {_ALLOWED}")
+    if backend in {"mysql", "mariadb"}:
+        url = url.update_query_dict({"charset": "utf8mb4"})
+    return url.set(drivername=_DRIVERS[backend][0])
+
+
+def masked(url: URL) -> str:
+    """The URL for logs and messages, its password as three asterisks, secrets in its query too."""
+    hidden = {name: "***" for name in url.query if "pass" in name.lower() or "key" in name.lower()}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)
+
+
+def make_engine(url: URL, *, create: bool = True) -> Engine:
+    """An engine for a checked URL; it has not connected yet.
+
+    ``create``: whether a SQLite file that is missing may be made, with its folder; if not, DatabaseUnavailable.
+    """
+    backend = url.get_backend_name()
+    connect_args: dict[str, object] = {"connect_timeout": _CONNECT_SECONDS}
+    if backend == "sqlite":
+        _prepare_file(url, create=create)
+        connect_args = {"timeout": BUSY_SECONDS}
+    try:
+        engine = create_engine(url, connect_args=connect_args, pool_pre_ping=backend != "sqlite")
+    except ModuleNotFoundError as exc:
+        extra = _DRIVERS[backend][1]
+        raise ConfigurationError(
+            f'database URL {masked(url)} needs the driver {exc.name}: pip install "neardup[{extra}]"'
+        ) from exc
+    if backend == "sqlite":
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def unavailable(url: URL, exc: Exception) -> DatabaseUnavailable:
+    """What to raise when the database does not do as told; the driver's own words, without the password."""
+    reason = " ".join(str(exc.orig if isinstance(exc, DBAPIError) else exc).split())
+    if url.password:
+        reason = reason.replace(str(url.password), "***")
+    hint = "check that the server runs and NEARDUP_DATABASE_URL is right"
+    if url.get_backend_name() == "sqlite":
+        hint = "check the path and its permissions, the free space, and whether another program holds a lock on it"
+    return DatabaseUnavailable(f"database {masked(url)} cannot be used: {reason} ({hint})")
+
+
+def _prepare_file(url: URL, *, create: bool) -> None:
+    path = Path(url.database or "")
+    if not create and not path.is_file():
+        raise DatabaseUnavailable(
+            f"there is no database {path}; a crawl makes it, or name another one with NEARDUP_DATABASE_URL"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise unavailable(url, exc) from exc
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
+    # The driver would begin transactions by itself, late and not for tables; _begin does.
+    connection.isolation_level = None
+    try:
+        # Readers and the writer do not hold each other up; a commit that was reported survives a crash of the process.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as exc:
+        raise OperationalError("PRAGMA", None, exc) from exc
+
+
+def _begin(connection: Connection) -> None:
+    # A transaction that first reads and then writes would fail at once, not wait, if another process wrote between.
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

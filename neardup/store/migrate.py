@@ -1,0 +1,96 @@
+"""Making and changing the tables, by Alembic."""
+
+from __future__ import annotations
+
+import importlib.resources
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neardup.errors import SchemaOutdated
+from neardup.store.schema import VERSION_TABLE
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from sqlalchemy import Connection
+
+_WAY_OUT = "run: neardup db upgrade"
+
+
+class State(Enum):
+    """How the tables of a database relate to this version of neardup."""
+
+    MISSING = auto()
+    OLDER = auto()
+    CURRENT = auto()
+    UNKNOWN = auto()
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the tables to this version, from nothing or from an older one."""
+    from alembic import command  # noqa: PLC0415  # takes 0.2 s, and the other commands do not need it
+
+    command.upgrade(config(connection), "head")
+
+
+def downgrade(connection: Connection, revision: str) -> None:
+    """Take the tables back to an older revision; ``base`` removes them with all they hold."""
+    from alembic import command  # noqa: PLC0415
+
+    command.downgrade(config(connection), revision)
+
+
+def current_revision(connection: Connection) -> str | None:
+    """The revision of the tables; None if there are none."""
+    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415
+
+    return MigrationContext.configure(
+        connection, opts={"version_table": VERSION_TABLE}
+    ).get_current_revision()
+
+
+def state(connection: Connection) -> State:
+    """Compare the tables' revision with those this version has migrations for."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    scripts = ScriptDirectory.from_config(config(connection))
+    found = current_revision(connection)
+    if found is None:
+        return State.MISSING
+    if found == scripts.get_current_head():
+        return State.CURRENT
+    known = {script.revision for script in scripts.walk_revisions()}
+    return State.OLDER if found in known else State.UNKNOWN
+
+
+def require_current(connection: Connection, *, database: str) -> None:
+    """SchemaOutdated, with the way out, unless the tables are those of this version of neardup."""
+    found = state(connection)
+    if found is State.MISSING:
+        raise SchemaOutdated(f"database {database} has no tables of neardup yet; {_WAY_OUT}")
+    if found is State.OLDER:
+        raise SchemaOutdated(
+            f"database {database} is of the older revision {current_revision(connection)}; {_WAY_OUT}"
+        )
+    if found is State.UNKNOWN:
+        raise SchemaOutdated(
+            f"database {database} is of revision {current_revision(connection)}, which this neardup does not know:"
+            " a newer one made it. Upgrade neardup"
+        )
+
+
+def config(connection: Connection) -> Config:
+    """Alembic's configuration for our migrations on a connection of ours."""
+    from alembic.config import Config  # noqa: PLC0415
+
+    made = Config()
+    made.set_main_option("script_location", str(_scripts()).replace("%", "%%"))
+    made.attributes["connection"] = connection
+    return made
+
+
+def _scripts() -> Path:
+    """The migrations: inside the package when installed, beside it in a checkout."""
+    package = Path(str(importlib.resources.files("neardup")))
+    inside = package / "migrations"
+    return inside if inside.is_dir() else package.parent / "migrations"

@@ -1,0 +1,217 @@
+"""What the stored crawls say: rates by host, by path prefix, by distance and by crawl, and the largest clusters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import ColumnElement, and_, case, func, select, true
+
+from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.verdict import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Select
+
+_ROWS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which pages count: those of one host, last seen within [since, until)."""
+
+    host: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def condition(self) -> ColumnElement[bool]:
+        conditions: list[ColumnElement[bool]] = [true()]
+        if self.host is not None:
+            conditions.append(simhash_values.c.host == self.host)
+        if self.since is not None:
+            conditions.append(simhash_values.c.last_seen >= self.since)
+        if self.until is not None:
+            conditions.append(simhash_values.c.last_seen < self.until)
+        return and_(*conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Pages of one group and how many of them are duplicates."""
+
+    name: str
+    pages: int
+    duplicates: int
+
+    @property
+    def distinct(self) -> int:
+        return self.pages - self.duplicates
+
+    @property
+    def rate(self) -> float:
+        """Duplicates in percent of the pages."""
+        return 100.0 * self.duplicates / self.pages if self.pages else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All pages together; ``exact`` of the duplicates have the fingerprint of their canonical page."""
+
+    share: Share
+    exact: int
+    too_short: int
+    clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A canonical page and its duplicates, one of them as an example."""
+
+    canonical_url: str
+    duplicates: int
+    example_url: str
+
+
+def overview(connection: Connection, filters: Filters) -> Overview:
+    relation = duplicate_values.c
+    query = _with_relations(
+        func.count(),
+        func.count(relation.id),
+        func.coalesce(func.sum(case((relation.hamming_distance == 0, 1), else_=0)), 0),
+        func.coalesce(func.sum(case((simhash_values.c.kind == Kind.TOO_SHORT.value, 1), else_=0)), 0),
+        func.count(relation.actual_hash_id.distinct()),
+    ).where(filters.condition())
+    pages, duplicates, exact, too_short, clusters = connection.execute(query).one()
+    return Overview(Share("all", pages, duplicates), int(exact), int(too_short), clusters)
+
+
+def by_host(connection: Connection, filters: Filters) -> list[Share]:
+    """Most pages first."""
+    query = (
+        _with_relations(simhash_values.c.host, func.count(), func.count(duplicate_values.c.id))
+        .where(filters.condition())
+        .group_by(simhash_values.c.host)
+    )
+    return _most_pages_first(
+        Share(host, pages, duplicates) for host, pages, duplicates in connection.execute(query)
+    )
+
+
+def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
+    """Pages by the first folder in which the URLs of a host differ; most pages first.
+
+    The folders that all pages of a host share say nothing: of a mirror in ``file:///data/mirror/`` the parts are what counts.
+    """
+    query = _with_relations(simhash_values.c.actual_url, duplicate_values.c.id.is_not(None)).where(
+        filters.condition()
+    )
+    # Pages and duplicates by the full folder of their URLs: far fewer than URLs.
+    folders: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
+    for url, is_duplicate in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
+        counts = folders[_folder(url)]
+        counts[0] += 1
+        counts[1] += bool(is_duplicate)
+    shared: dict[str, tuple[str, ...]] = {}
+    for site, *path in folders:
+        known = shared.get(site)
+        shared[site] = tuple(path) if known is None else _common(known, path)
+    groups: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for (site, *path), (pages, duplicates) in folders.items():
+        prefix = path[: len(shared[site]) + 1]
+        counts = groups["/".join([site, *prefix, ""])]
+        counts[0] += pages
+        counts[1] += duplicates
+    return _most_pages_first(Share(name, pages, duplicates) for name, (pages, duplicates) in groups.items())
+
+
+def by_distance(connection: Connection, filters: Filters) -> list[tuple[int, int]]:
+    """Distances with the number of duplicates at each, ascending."""
+    distance = duplicate_values.c.hamming_distance
+    query = (
+        select(distance, func.count())
+        .join_from(
+            duplicate_values, simhash_values, duplicate_values.c.duplicate_hash_id == simhash_values.c.id
+        )
+        .where(filters.condition())
+        .group_by(distance)
+        .order_by(distance)
+    )
+    return [(bits, count) for bits, count in connection.execute(query)]
+
+
+def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, Any], Share]]:
+    """The crawls that last saw the pages, with what is kept of each crawl; in their order."""
+    shares = {
+        crawl: Share(str(crawl), pages, duplicates)
+        for crawl, pages, duplicates in connection.execute(
+            _with_relations(simhash_values.c.last_crawl_id, func.count(), func.count(duplicate_values.c.id))
+            .where(filters.condition())
+            .group_by(simhash_values.c.last_crawl_id)
+        )
+    }
+    rows = connection.execute(select(crawls).order_by(crawls.c.id)).mappings()
+    return [(dict(row), shares.get(row["id"], Share(str(row["id"]), 0, 0))) for row in rows]
+
+
+def largest_clusters(connection: Connection, filters: Filters, *, limit: int) -> list[Cluster]:
+    """The canonical pages with most duplicates; the filters are those of the duplicates."""
+    relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
+    grouped = (
+        select(
+            relation.actual_hash_id,
+            func.count().label("size"),
+            func.min(relation.duplicate_hash_id).label("example"),
+        )
+        .join_from(duplicate_values, simhash_values, relation.duplicate_hash_id == simhash_values.c.id)
+        .where(filters.condition())
+        .group_by(relation.actual_hash_id)
+        .order_by(func.count().desc(), relation.actual_hash_id)
+        .limit(limit)
+        .subquery()
+    )
+    example = simhash_values.alias("example_page")
+    query = (
+        select(canonical.c.actual_url, grouped.c.size, example.c.actual_url)
+        .join_from(grouped, canonical, canonical.c.id == grouped.c.actual_hash_id)
+        .join(example, example.c.id == grouped.c.example)
+        .order_by(grouped.c.size.desc(), grouped.c.actual_hash_id)
+    )
+    return [Cluster(*row) for row in connection.execute(query)]
+
+
+def _with_relations(*columns: Any) -> Select[Any]:
+    """Select from all pages, each with its relation if it is a duplicate."""
+    return select(*columns).join_from(
+        simhash_values,
+        duplicate_values,
+        duplicate_values.c.duplicate_hash_id == simhash_values.c.id,
+        isouter=True,
+    )
+
+
+def _most_pages_first(shares: Iterable[Share]) -> list[Share]:
+    return sorted(shares, key=lambda share: (-share.pages, share.name))
+
+
+def _folder(url: str) -> tuple[str, ...]:
+    """Site and folders of a URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return (url,)
+    folders = parts.path.split("/")[1:-1]
+    return (f"{parts.scheme}://{parts.netloc}", *folders)
+
+
+def _common(known: tuple[str, ...], path: list[str]) -> tuple[str, ...]:
+    length = 0
+    for one, other in zip(known, path, strict=False):
+        if one != other:
+            break
+        length += 1
+    return known[:length]

@@ -1,0 +1,95 @@
+"""The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; and ``crawls``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+)
+
+from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
+
+VERSION_TABLE = "neardup_alembic_version"
+"""Alembic's bookkeeping; not its default name, because the database may be shared with an application that has one."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# MySQL compares text by its collation: a URL is equal to another only byte for byte.
+_MYSQL: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+}
+
+# SQLite counts up only INTEGER keys.
+_COUNTED = BigInteger().with_variant(Integer(), "sqlite")
+
+crawls = Table(
+    "crawls",
+    metadata,
+    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("spider", String(255), nullable=False),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    Column("finish_reason", String(255)),
+    Column("scheme", String(64), nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("pages", Integer),
+    Column("new", Integer),
+    Column("duplicates", Integer),
+    Column("links_skipped", Integer),
+    Column("requests_saved", Integer),
+    **_MYSQL,
+)
+
+simhash_values = Table(
+    "simhash_values",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("hash_value", Unsigned64),
+    Column("actual_url", LONG_TEXT, nullable=False),
+    Column("url_key", fixed_bytes(16), nullable=False, unique=True),
+    Column("host", String(255), nullable=False),
+    Column("scheme", String(64), nullable=False),
+    Column("features", Integer, nullable=False),
+    Column("weak_bits", fixed_bytes(48)),
+    Column("kind", String(16), nullable=False),
+    Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("last_crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("first_seen", UtcDateTime, nullable=False),
+    Column("last_seen", UtcDateTime, nullable=False, index=True),
+    Column("links_skipped", Integer, nullable=False, server_default="0"),
+    Index(None, "host", "last_seen"),
+    **_MYSQL,
+)
+
+duplicate_values = Table(
+    "duplicate_values",
+    metadata,
+    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("actual_hash_id", BigInteger, ForeignKey("simhash_values.id"), nullable=False, index=True),
+    Column("duplicate_hash_id", BigInteger, ForeignKey("simhash_values.id"), nullable=False, unique=True),
+    Column("percentage", Double, nullable=False),
+    Column("hamming_distance", SmallInteger, nullable=False),
+    Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("found_at", UtcDateTime, nullable=False),
+    **_MYSQL,
+)

@@ -1,0 +1,76 @@
+"""The statements a batch is written with: upserts by page and by relation, alike on all three databases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, case, delete, select, update
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from neardup.store.schema import duplicate_values, simhash_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Table
+    from sqlalchemy.sql.base import ReadOnlyColumnCollection
+    from sqlalchemy.sql.dml import Insert
+
+    Assignments = Callable[[ReadOnlyColumnCollection[str, Any]], list[tuple[str, Any]]]
+    """Given the columns of the row that would have been inserted: what to set in the row that is there."""
+
+_KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen"}
+"""What the first crawl that saw a page said of it stays."""
+
+
+def upsert_page(dialect: str) -> Insert:
+    """Insert a page; if its URL is there already, take over all but what tells its first visit."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        return [(c.name, new[c.name]) for c in simhash_values.columns if c.name not in _KEPT_OF_A_PAGE]
+
+    return _upsert(dialect, simhash_values, "url_key", assign)
+
+
+def upsert_relation(dialect: str) -> Insert:
+    """Insert a relation; if the page has one already, replace it, or keep since when it is known if it is the same."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        old = duplicate_values.c
+        same = old.actual_hash_id == new["actual_hash_id"]
+        # MySQL assigns from left to right: the comparison must come before what it compares is overwritten.
+        kept = [(name, case((same, old[name]), else_=new[name])) for name in ("crawl_id", "found_at")]
+        return kept + [(name, new[name]) for name in ("percentage", "hamming_distance", "actual_hash_id")]
+
+    return _upsert(dialect, duplicate_values, "duplicate_hash_id", assign)
+
+
+def _upsert(dialect: str, table: Table, key: str, assign: Assignments) -> Insert:
+    if dialect == "mysql":
+        mysql_insert = mysql.insert(table)
+        return mysql_insert.on_duplicate_key_update(assign(mysql_insert.inserted))
+    if dialect == "postgresql":
+        postgresql_insert = postgresql.insert(table)
+        return postgresql_insert.on_conflict_do_update(
+            index_elements=[key], set_=dict(assign(postgresql_insert.excluded))
+        )
+    sqlite_insert = sqlite.insert(table)
+    # No key is named: SQLite would fail on the primary key, which a known page violates as well.
+    return sqlite_insert.on_conflict_do_update(set_=dict(assign(sqlite_insert.excluded)))
+
+
+STORED_IDS = select(simhash_values.c.id).where(simhash_values.c.id.in_(bindparam("ids", expanding=True)))
+
+IDS_BY_KEY = select(simhash_values.c.url_key, simhash_values.c.id).where(
+    simhash_values.c.url_key.in_(bindparam("keys", expanding=True))
+)
+
+DELETE_RELATIONS = delete(duplicate_values).where(
+    duplicate_values.c.duplicate_hash_id.in_(bindparam("ids", expanding=True))
+)
+
+SET_LINKS_SKIPPED = (
+    update(simhash_values)
+    .where(simhash_values.c.id == bindparam("page_id"))
+    .values(links_skipped=bindparam("links"))
+)

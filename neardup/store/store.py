@@ -1,0 +1,157 @@
+"""One database with its checked schema and scheme: opening it, crawls in it, and what a crawl must know at start."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from neardup.errors import SchemeMismatch
+from neardup.store import migrate
+from neardup.store.engine import WRITES, database_url, make_engine, masked, unavailable
+from neardup.store.migrate import State
+from neardup.store.schema import crawls, duplicate_values, simhash_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from types import TracebackType
+
+    from sqlalchemy import URL, Connection, Engine
+
+    from neardup.errors import DatabaseUnavailable
+
+_ROWS_AT_ONCE = 10_000
+
+
+class StoredPage(NamedTuple):
+    """What a detector needs to know of a page of an earlier crawl; ``canonical_id`` is None unless it is a duplicate."""
+
+    page_id: int
+    url: str
+    value: int | None
+    features: int
+    canonical_id: int | None
+
+
+class Store:
+    """A database that holds fingerprints of one scheme.
+
+    Open it with :meth:`open`. ``location`` names it for people: the path of a SQLite file, or the URL with its password
+    masked.
+    """
+
+    def __init__(self, url: URL, engine: Engine, scheme: str) -> None:
+        self.engine = engine
+        self._writing_engine = engine.execution_options(**{WRITES: True})
+        self.scheme = scheme
+        self.location = (url.database or "") if url.get_backend_name() == "sqlite" else masked(url)
+        self._url = url
+
+    @classmethod
+    def open(cls, url: str, *, scheme: str, create: bool = True) -> Store:
+        """Connect and check that the database can be used with this version of neardup and this scheme.
+
+        The tables of a SQLite database are made or migrated on the way; ``create`` says whether a missing file is made.
+        Raises ConfigurationError (the URL), DatabaseUnavailable, SchemaOutdated or SchemeMismatch.
+        """
+        checked = database_url(url)
+        engine = make_engine(checked, create=create)
+        store = cls(checked, engine, scheme)
+        try:
+            with store.begin_write() as connection:
+                if engine.dialect.name == "sqlite" and migrate.state(connection) in {
+                    State.MISSING,
+                    State.OLDER,
+                }:
+                    migrate.upgrade(connection)
+                migrate.require_current(connection, database=store.location)
+                _check_scheme(connection, scheme, store.location)
+        except SQLAlchemyError as exc:
+            engine.dispose()
+            raise unavailable(checked, exc) from exc
+        except BaseException:
+            engine.dispose()
+            raise
+        return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def begin_write(self) -> AbstractContextManager[Connection]:
+        """A transaction that is going to write; committed at the end of the block, rolled back if it raises."""
+        return self._writing_engine.begin()
+
+    def unavailable(self, exc: Exception) -> DatabaseUnavailable:
+        """The error to raise for a failure of the database: DatabaseUnavailable with the driver's reason."""
+        return unavailable(self._url, exc)
+
+    def begin_crawl(self, *, spider: str, settings: Mapping[str, object]) -> int:
+        """Record that a crawl starts; returns its id, which no other crawl has."""
+        row = {
+            "spider": spider[:255],
+            "started_at": datetime.now(UTC),
+            "scheme": self.scheme,
+            "settings": json.dumps(settings, sort_keys=True),
+        }
+        try:
+            with self.begin_write() as connection:
+                key = connection.execute(insert(crawls).values(row)).inserted_primary_key
+        except DBAPIError as exc:
+            raise self.unavailable(exc) from exc
+        assert key is not None
+        return int(key[0])
+
+    def finish_crawl(self, crawl_id: int, *, reason: str, counts: Mapping[str, int]) -> None:
+        """Record the end of a crawl and its sums, by the names of the columns of ``crawls``."""
+        values = {"finished_at": datetime.now(UTC), "finish_reason": reason[:255], **counts}
+        try:
+            with self.begin_write() as connection:
+                connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(values))
+        except DBAPIError as exc:
+            raise self.unavailable(exc) from exc
+
+    def known_pages(self) -> Iterator[StoredPage]:
+        """All stored pages in the order of their ids, read in parts so that memory holds none of them twice."""
+        query = (
+            select(
+                simhash_values.c.id,
+                simhash_values.c.actual_url,
+                simhash_values.c.hash_value,
+                simhash_values.c.features,
+                duplicate_values.c.actual_hash_id,
+            )
+            .join_from(
+                simhash_values,
+                duplicate_values,
+                duplicate_values.c.duplicate_hash_id == simhash_values.c.id,
+                isouter=True,
+            )
+            .order_by(simhash_values.c.id)
+        )
+        try:
+            with self.engine.connect() as connection:
+                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
+                    yield StoredPage(*row)
+        except DBAPIError as exc:
+            raise self.unavailable(exc) from exc
+
+
+def _check_scheme(connection: Connection, scheme: str, database: str) -> None:
+    stored = connection.execute(select(crawls.c.scheme).where(crawls.c.scheme != scheme).limit(1)).scalar()
+    if stored is not None:
+        raise SchemeMismatch(
+            f"database {database} holds fingerprints of the scheme {stored!r}, this neardup makes {scheme!r};"
+            " they must never be compared. Name another database with NEARDUP_DATABASE_URL"
+        )

@@ -1,0 +1,299 @@
+"""The writer: one thread that stores verdicts in batches, so that the crawl never waits for the database."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic, perf_counter, sleep
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError, StatementError
+
+from neardup.errors import DatabaseUnavailable, StoreError
+from neardup.pages import url_key
+from neardup.store import statements
+from neardup.verdict import Kind, Verdict
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from neardup.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+_FIRST_WAIT_SECONDS = 0.1
+_LONGEST_WAIT_SECONDS = 5.0
+_MOST_ROWS_OF_A_BATCH = 5_000
+"""So that what has piled up while the database was away does not become one endless transaction."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is stored in one transaction: the last verdict of each page, and links that were not followed, by page."""
+
+    verdicts: dict[int, tuple[Verdict, datetime]] = field(default_factory=dict)
+    links: dict[int, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.verdicts) + len(self.links)
+
+
+class Writer:
+    """Stores the verdicts of one crawl.
+
+    A batch is written when ``batch_rows`` have gathered or the oldest has waited ``batch_seconds``; each is one transaction of
+    page rows, relations and skipped links, and harmless if it is tried twice. A failure of the database is retried with
+    growing waits and one warning. When it has lasted ``give_up_after`` seconds, ``error`` is set for the crawl to see; nothing
+    is discarded, and the retries go on until :meth:`close`.
+
+    A row that the database refuses by itself (not because it is away) is logged and counted in ``rows_rejected``; the rest of
+    its batch is stored.
+
+    ``put`` and ``links_skipped`` are called by one thread, take microseconds and never touch the database. What a crash
+    of the process can lose is what they were given in the last ``batch_seconds``, and what the database had not yet taken.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        crawl_id: int,
+        *,
+        batch_rows: int = 500,
+        batch_seconds: float = 1.0,
+        give_up_after: float = 60.0,
+    ) -> None:
+        self.store = store
+        self.crawl_id = crawl_id
+        self.batch_rows = batch_rows
+        self.batch_seconds = batch_seconds
+        self.give_up_after = give_up_after
+        self.rows_written = 0
+        self.rows_rejected = 0
+        self.retries = 0
+        self.seconds = 0.0
+        self.error: StoreError | None = None
+        self._gathering = _Batch()
+        self._writing = _Batch()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._stored_id: dict[int, int] = {}
+        dialect = store.engine.dialect.name
+        self._upsert_page = statements.upsert_page(dialect)
+        self._upsert_relation = statements.upsert_relation(dialect)
+        self._thread = threading.Thread(target=self._run, name="neardup-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def backlog(self) -> int:
+        """Rows that wait to be stored."""
+        return len(self._gathering) + len(self._writing)
+
+    def put(self, verdict: Verdict) -> None:
+        """Have a verdict stored; of several for one page in a batch the last counts. Not-HTML pages are not stored."""
+        if verdict.kind is Kind.NOT_HTML or verdict.page_id is None:
+            return
+        with self._changed:
+            self._gathering.verdicts[verdict.page_id] = verdict, datetime.now(UTC)
+            self._wake_when_full()
+
+    def links_skipped(self, page_id: int, links: int) -> None:
+        """Have it stored that so many links of a page, whose verdict was put before, were not followed."""
+        with self._changed:
+            self._gathering.links[page_id] = links
+            self._wake_when_full()
+
+    def close(self) -> None:
+        """Store everything and stop; DatabaseUnavailable says how many rows could not be stored."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+        if self.backlog:
+            raise DatabaseUnavailable(
+                f"{self.backlog} rows could not be stored: {self.error}"
+            ) from self.error
+
+    def _wake_when_full(self) -> None:
+        if len(self._gathering) == 1 or len(self._gathering) >= self.batch_rows:
+            self._changed.notify()
+
+    def _run(self) -> None:
+        try:
+            while self._gather() and self._store_batch():
+                pass
+        except Exception as exc:
+            # A thread that died in silence would have the crawl go on with nothing stored.
+            logger.exception("neardup: the writer failed")
+            self.error = StoreError(f"the writer failed: {exc!r}")
+
+    def _gather(self) -> bool:
+        """Wait for a batch and move it to ``_writing``; False when there will be no more."""
+        with self._changed:
+            while not self._gathering and not self._closing:
+                self._changed.wait()
+            deadline = monotonic() + self.batch_seconds
+            while len(self._gathering) < self.batch_rows and not self._closing:
+                if not self._changed.wait(deadline - monotonic()):
+                    break
+            everything = self._gathering
+            self._writing, self._gathering = _split(everything)
+            return bool(self._writing)
+
+    def _store_batch(self) -> bool:
+        """Store ``_writing``, however long it takes; False if the crawl has ended before that was possible."""
+        failing_since: float | None = None
+        wait = _FIRST_WAIT_SECONDS
+        while True:
+            started = perf_counter()
+            try:
+                self._write_or_write_each(self._writing)
+            except SQLAlchemyError as exc:
+                problem = self.store.unavailable(exc)
+            else:
+                self._writing = _Batch()
+                return True
+            finally:
+                self.seconds += perf_counter() - started
+            failing_since = failing_since or monotonic()
+            self.retries += 1
+            if self.retries == 1:
+                logger.warning(
+                    "neardup: %(problem)s; trying again, with growing waits (further failures are counted, not logged)",
+                    {"problem": problem},
+                )
+            if monotonic() - failing_since >= self.give_up_after:
+                self.error = problem
+                if self._closing:
+                    return False
+            sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+
+    def _write_or_write_each(self, batch: _Batch) -> None:
+        try:
+            self._write(batch)
+        except SQLAlchemyError as exc:
+            if not _is_refusal(exc):
+                raise
+            self._write_each(batch)
+
+    def _write_each(self, batch: _Batch) -> None:
+        """Store the rows one by one; what the database refuses is logged, and the rest is kept."""
+        for page_id, (verdict, seen) in batch.verdicts.items():
+            links = {page_id: batch.links[page_id]} if page_id in batch.links else {}
+            try:
+                self._write(_Batch({page_id: (verdict, seen)}, links))
+            except SQLAlchemyError as exc:
+                if not _is_refusal(exc):
+                    raise
+                self.rows_rejected += 1
+                logger.error(
+                    "neardup: the row of %(url)s is not stored: %(reason)s",
+                    {"url": verdict.url, "reason": self.store.unavailable(exc)},
+                )
+        self._write(
+            _Batch({}, {page: links for page, links in batch.links.items() if page not in batch.verdicts})
+        )
+
+    def _write(self, batch: _Batch) -> None:
+        """One transaction: pages first, because relations refer to them."""
+        relations: list[dict[str, Any]] = []
+        with self.store.begin_write() as connection:
+            if batch.verdicts:
+                rows = [self._page_row(verdict, seen) for verdict, seen in batch.verdicts.values()]
+                connection.execute(self._upsert_page, rows)
+                self._learn_stored_ids(connection, rows)
+                relations = [
+                    self._relation_row(verdict, seen)
+                    for verdict, seen in batch.verdicts.values()
+                    if verdict.is_duplicate
+                ]
+                others = [
+                    self._id(page)
+                    for page, (verdict, _) in batch.verdicts.items()
+                    if not verdict.is_duplicate and verdict.kind is not Kind.NEW
+                ]
+                if others:
+                    connection.execute(statements.DELETE_RELATIONS, {"ids": others})
+                if relations:
+                    connection.execute(self._upsert_relation, relations)
+            if batch.links:
+                connection.execute(
+                    statements.SET_LINKS_SKIPPED,
+                    [{"page_id": self._id(page), "links": links} for page, links in batch.links.items()],
+                )
+        self.rows_written += len(batch.verdicts) + len(relations)
+
+    def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
+        """Another process may have stored a URL first, under an id of its own: from now on that is the page's id."""
+        stored = set(
+            connection.execute(statements.STORED_IDS, {"ids": [row["id"] for row in rows]}).scalars()
+        )
+        missing = {row["url_key"]: row["id"] for row in rows if row["id"] not in stored}
+        if missing:
+            for key, stored_id in connection.execute(statements.IDS_BY_KEY, {"keys": list(missing)}):
+                self._stored_id[missing[bytes(key)]] = stored_id
+
+    def _id(self, page_id: int) -> int:
+        return self._stored_id.get(page_id, page_id)
+
+    def _page_row(self, verdict: Verdict, seen: datetime) -> dict[str, Any]:
+        fingerprint = verdict.fingerprint
+        return {
+            "id": verdict.page_id,
+            "hash_value": None if fingerprint is None else fingerprint.value,
+            "actual_url": _storable(verdict.url),
+            "url_key": url_key(verdict.url),
+            "host": _host(verdict.url),
+            "scheme": self.store.scheme,
+            "features": verdict.features,
+            "weak_bits": None if fingerprint is None else fingerprint.pack_weak_bits(),
+            "kind": verdict.kind.value,
+            "crawl_id": self.crawl_id,
+            "last_crawl_id": self.crawl_id,
+            "first_seen": seen,
+            "last_seen": seen,
+            "links_skipped": 0,
+        }
+
+    def _relation_row(self, verdict: Verdict, seen: datetime) -> dict[str, Any]:
+        assert verdict.canonical_id is not None
+        assert verdict.page_id is not None
+        return {
+            "actual_hash_id": self._id(verdict.canonical_id),
+            "duplicate_hash_id": self._id(verdict.page_id),
+            "percentage": verdict.percentage,
+            "hamming_distance": verdict.distance,
+            "crawl_id": self.crawl_id,
+            "found_at": seen,
+        }
+
+
+def _split(everything: _Batch) -> tuple[_Batch, _Batch]:
+    """A batch of bearable size and what is left. Verdicts go first: links must not be stored before their page."""
+    if len(everything) <= _MOST_ROWS_OF_A_BATCH:
+        return everything, _Batch()
+    pages = list(everything.verdicts)[:_MOST_ROWS_OF_A_BATCH]
+    now = _Batch({page: everything.verdicts.pop(page) for page in pages})
+    if not everything.verdicts:
+        now.links, everything.links = everything.links, {}
+    return now, everything
+
+
+def _is_refusal(exc: SQLAlchemyError) -> bool:
+    """Whether the database, or the driver, will never take these rows; any other failure may pass."""
+    return isinstance(exc, DataError | IntegrityError) or type(exc) is StatementError
+
+
+def _storable(text: str) -> str:
+    """URLs are data: PostgreSQL takes no NUL, and no database takes a lone surrogate."""
+    return text.replace("\x00", "%00").encode("utf-8", "replace").decode()
+
+
+def _host(url: str) -> str:
+    try:
+        return _storable(urlsplit(url).hostname or "")[:255]
+    except ValueError:
+        return ""

@@ -1,0 +1,128 @@
+"""What the add-on costs a crawl: the same site with and without it, in turn, in one run.
+
+Run as ``python -m tests.benchmarks.bench_crawl FOLDER START… [--rounds N]``. FOLDER is served on loopback by a process of its
+own and crawled along its links from the START paths, without the add-on, with it but following every link
+(``NEARDUP_ACTION = "record"``: the same pages, so the difference is its price), and as it is meant to be used (``nofollow``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+MODES: dict[str, list[str]] = {
+    "without": ["-s", "ADDONS={}"],
+    "record": ["-s", "NEARDUP_ACTION=record"],
+    "nofollow": ["-s", "NEARDUP_ACTION=nofollow"],
+}
+STEPS = ("purify", "features", "simhash", "search", "store")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def crawl(url: str, mode: str, folder: Path) -> dict[str, Any]:
+    """Stats of one crawl in a process of its own, with an empty database."""
+    stats_file = folder / "stats.json"
+    code = (
+        "import sys, json; from scrapy.crawler import CrawlerProcess; from scrapy.utils.project import get_project_settings\n"
+        "settings = get_project_settings()\n"
+        "for pair in sys.argv[3:]:\n"
+        "    name, _, value = pair.partition('=')\n"
+        "    settings.set(name, {} if value == '{}' else value, priority='cmdline')\n"
+        "process = CrawlerProcess(settings); crawler = process.create_crawler('site')\n"
+        "process.crawl(crawler, url=sys.argv[1]); process.start()\n"
+        "json.dump(crawler.stats.get_stats(), open(sys.argv[2], 'w'), default=str)\n"
+    )
+    database = folder / "neardup.db"
+    database.unlink(missing_ok=True)
+    pairs = [word for word in MODES[mode] if word != "-s"]
+    command = [sys.executable, "-c", code, url, str(stats_file), "LOG_LEVEL=ERROR", *pairs]
+    environment = {**os.environ, "NEARDUP_DATABASE_URL": f"sqlite:///{database}"}
+    subprocess.run(command, check=True, cwd=ROOT, env=environment)
+    return dict(json.loads(stats_file.read_text()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("starts", nargs="+")
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    port = free_port()
+    server = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "http.server",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+            "--directory",
+            str(arguments.folder),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(0.5)
+    url = ",".join(f"http://127.0.0.1:{port}/{start}" for start in arguments.starts)
+    results: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(arguments.rounds):
+                for mode, runs in results.items():
+                    runs.append(crawl(url, mode, Path(folder)))
+    finally:
+        server.terminate()
+        server.wait()
+    report(results)
+
+
+def report(results: dict[str, list[dict[str, Any]]]) -> None:
+    def seconds(run: dict[str, Any]) -> float:
+        return float(run["elapsed_time_seconds"])
+
+    def pages(run: dict[str, Any]) -> int:
+        return int(run["response_received_count"])
+
+    assert pages(results["record"][0]) == pages(results["without"][0]) > 0
+    for mode, runs in results.items():
+        assert all(run["finish_reason"] == "finished" for run in runs)
+        print(
+            f"{mode}: {pages(runs[0])} responses, median {statistics.median(map(seconds, runs)):.2f} s,"
+            f" {statistics.median(pages(run) / seconds(run) for run in runs):.1f} pages/s"
+            f" ({len(runs)} rounds: {', '.join(f'{seconds(run):.2f}' for run in runs)})"
+        )
+    ratios = [
+        seconds(with_it) / seconds(without)
+        for with_it, without in zip(results["record"], results["without"], strict=True)
+    ]
+    print(f"time with the add-on over time without: median {statistics.median(ratios):.3f}")
+    run = results["record"][-1]
+    counted = int(run["neardup/pages"])
+    assert int(run["neardup/rows_written"]) >= counted
+    for step in STEPS:
+        print(f"  {step}: {1000 * float(run[f'neardup/seconds/{step}']) / counted:.3f} ms a page")
+    duplicates = {mode: runs[0].get("neardup/duplicates", 0) for mode, runs in results.items()}
+    print(
+        f"duplicates {duplicates}, requests saved {results['nofollow'][0].get('neardup/requests_saved', 0)}"
+    )
+
+
+if __name__ == "__main__":
+    main()

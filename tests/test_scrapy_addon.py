@@ -1,0 +1,598 @@
+"""The add-on in spiders that know nothing of it: real crawls of a site on loopback, in this process."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+
+from neardup.errors import ConfigurationError, DatabaseUnavailable
+from neardup.scrapy import get_verdict
+from neardup.scrapy.extension import NearDuplicates
+from neardup.scrapy.options import SETTINGS
+from neardup.verdict import Kind
+from tests.crawling import Page, Site, crawl, serve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
+
+
+def text(name: str) -> str:
+    """Eighty words, some of them often, as on a real page."""
+    return " ".join(f"{name}{i} " * (1 + 40 // (i + 1)) for i in range(80))
+
+
+WORDS, OTHER, THIRD = text("word"), text("other"), text("third")
+
+
+class LinkSpider(scrapy.Spider):
+    """Follows all links and yields an item a page: a spider as people have it."""
+
+    name = "links"
+
+    def __init__(self, start: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [start]
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with serve() as served:
+        yield served
+
+
+@pytest.fixture
+def small_site(site: Site) -> Site:
+    """A start page, an article, its print view with a link of its own, and what lies behind that link."""
+    site.add("/", OTHER, "/article", "/article?print=1")
+    site.add("/article", WORDS, "/more")
+    site.add("/article?print=1", WORDS + 3 * " printed", "/more", "/print-only")
+    site.add("/more", THIRD)
+    site.add("/print-only", "only linked from the print view " + " ".join(f"p{i}" for i in range(50)))
+    return site
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, Any]:
+    return {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
+    }
+
+
+def paths(site: Site) -> list[str]:
+    return [path for path in site.requested if path != "/robots.txt"]
+
+
+class TestActions:
+    def test_nofollow_is_the_default(self, small_site: Site, settings: dict[str, Any]) -> None:
+        done = crawl(LinkSpider, settings, start=small_site.url)
+
+        assert sorted(paths(small_site)) == ["/", "/article", "/article?print=1", "/more"]
+        assert len(done.items) == 4
+        assert done.neardup("pages") == 4
+        assert done.neardup("new") == 3
+        assert done.neardup("duplicates") == 1
+        assert done.neardup("exact_duplicates") == 0
+        assert done.neardup("links_skipped") == 2
+        # /more is reached from the article all the same.
+        assert done.neardup("requests_saved") == 1
+        assert done.neardup("items_dropped") == 0
+
+    def test_record_changes_nothing_of_the_crawl(self, small_site: Site, settings: dict[str, Any]) -> None:
+        done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": "record"}, start=small_site.url)
+
+        assert "/print-only" in paths(small_site)
+        assert len(done.items) == 5
+        assert done.neardup("duplicates") == 1
+        assert done.neardup("links_skipped") == 0
+
+    def test_drop_also_drops_items_and_scrapy_counts_them(
+        self, small_site: Site, settings: dict[str, Any]
+    ) -> None:
+        done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": "drop"}, start=small_site.url)
+
+        assert "/print-only" not in paths(small_site)
+        assert len(done.items) == 3
+        assert done.neardup("items_dropped") == 1
+        assert done.stats["item_dropped_reasons_count/NearDuplicate"] == 1
+        extension = done.crawler.get_extension(NearDuplicates)
+        assert extension is not None
+        assert extension.doomed_items == {}
+
+    def test_skip_does_not_call_the_callback(self, small_site: Site, settings: dict[str, Any]) -> None:
+        called: list[str] = []
+
+        class Listening(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                called.append(response.url)
+                yield from super().parse(response)
+
+        done = crawl(Listening, settings | {"NEARDUP_ACTION": "skip"}, start=small_site.url)
+
+        assert len(called) == 3
+        assert not any("print" in url for url in called)
+        assert done.neardup("pages_skipped") == 1
+        assert "spider_exceptions/count" not in done.stats
+        assert "log_count/ERROR" not in done.stats
+
+    def test_skip_tells_an_errback(self, small_site: Site, settings: dict[str, Any]) -> None:
+        failures: list[str] = []
+
+        class WithErrback(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                for href in response.css("a::attr(href)").getall():
+                    yield response.follow(href, errback=self.failed)
+
+            def failed(self, failure: Any) -> None:
+                failures.append(f"{failure.type.__name__}: {failure.value}")
+
+        crawl(WithErrback, settings | {"NEARDUP_ACTION": "skip"}, start=small_site.url)
+
+        assert len(failures) == 1
+        assert failures[0].startswith(f"NearDuplicatePage: near-duplicate of {small_site.url}/article: ")
+
+    @pytest.mark.parametrize("action", ["nofollow", "drop", "skip"])
+    def test_links_of_start_urls_are_always_followed(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        class TwoStarts(LinkSpider):
+            def __init__(self, start: str) -> None:
+                super().__init__(start)
+                self.start_urls = [f"{start}/1", f"{start}/2"]
+
+        site.add("/1", WORDS, "/a")
+        site.add("/2", WORDS, "/b")
+        site.add("/a", OTHER)
+        site.add("/b", THIRD)
+
+        done = crawl(TwoStarts, settings | {"NEARDUP_ACTION": action}, start=site.url)
+
+        assert {"/a", "/b"} <= set(paths(site))
+        assert done.neardup("duplicates") == 1
+
+    def test_a_start_page_that_redirects_is_still_a_start_page(
+        self, site: Site, settings: dict[str, Any]
+    ) -> None:
+        site.add("/1", WORDS, "/2")
+        site.pages["/2"] = Page(b"", status=302, headers={"Location": "/3"})
+        site.add("/3", WORDS, "/behind")
+        site.add("/behind", OTHER)
+
+        class Both(LinkSpider):
+            def __init__(self, start: str) -> None:
+                super().__init__(start)
+                self.start_urls = [f"{start}/1", f"{start}/2"]
+
+        crawl(Both, settings, start=site.url)
+
+        assert "/behind" in paths(site)
+
+    def test_copied_meta_does_not_make_a_start_page(self, site: Site, settings: dict[str, Any]) -> None:
+        class Copying(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                for href in response.css("a::attr(href)").getall():
+                    meta = {key: value for key, value in response.meta.items() if key != "depth"}
+                    yield response.follow(href, meta=meta)
+
+        site.add("/", OTHER, "/1", "/2")
+        site.add("/1", WORDS)
+        site.add("/2", WORDS, "/behind")
+
+        crawl(Copying, settings, start=site.url)
+
+        assert "/behind" not in paths(site)
+
+    def test_errors_and_their_errbacks_have_no_verdict(self, site: Site, settings: dict[str, Any]) -> None:
+        seen: list[Any] = []
+
+        class Errors(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                yield response.follow("/missing", errback=self.failed, meta=dict(response.meta))
+
+            def failed(self, failure: Any) -> Iterator[Any]:
+                seen.append(get_verdict(failure.value.response))
+                yield {"url": "from errback"}
+                yield scrapy.Request(f"{site.url}/after")
+
+        site.add("/", WORDS)
+        site.add("/after", OTHER)
+
+        done = crawl(Errors, settings | {"NEARDUP_ACTION": "drop"}, start=site.url)
+
+        assert seen == [None]
+        assert {"url": "from errback"} in done.items
+        assert "/after" in paths(site)
+        assert done.neardup("pages") == 2
+
+
+class TestSettings:
+    def test_disabled(self, small_site: Site, settings: dict[str, Any]) -> None:
+        done = crawl(LinkSpider, settings | {"NEARDUP_ENABLED": False}, start=small_site.url)
+
+        assert "/print-only" in paths(small_site)
+        assert not any(name.startswith("neardup") for name in done.stats)
+
+    def test_disabled_in_custom_settings(self, small_site: Site, settings: dict[str, Any]) -> None:
+        class Off(LinkSpider):
+            custom_settings = {"NEARDUP_ENABLED": False}  # noqa: RUF012
+
+        done = crawl(Off, settings, start=small_site.url)
+
+        assert "/print-only" in paths(small_site)
+        assert not any(name.startswith("neardup") for name in done.stats)
+
+    def test_max_distance(self, small_site: Site, settings: dict[str, Any]) -> None:
+        done = crawl(LinkSpider, settings | {"NEARDUP_MAX_DISTANCE": 0}, start=small_site.url)
+
+        assert done.neardup("duplicates") == 0
+
+    def test_recall(self, small_site: Site, settings: dict[str, Any]) -> None:
+        low = crawl(LinkSpider, settings | {"NEARDUP_RECALL": 0.5}, start=small_site.url)
+        settings["NEARDUP_DATABASE_URL"] += ".other"
+        high = crawl(LinkSpider, settings | {"NEARDUP_RECALL": "0.999"}, start=small_site.url)
+
+        assert low.neardup("queries") == high.neardup("queries")
+        assert low.neardup("probes") < high.neardup("probes")
+
+    def test_min_features(self, small_site: Site, settings: dict[str, Any]) -> None:
+        done = crawl(LinkSpider, settings | {"NEARDUP_MIN_FEATURES": "81"}, start=small_site.url)
+
+        # Only the print view has 81 distinct words; the page that only it links to is reached and is short as well.
+        assert done.neardup("too_short") == 4
+        assert done.neardup("new") == 1
+
+    def test_follow_per_cluster(self, small_site: Site, settings: dict[str, Any]) -> None:
+        done = crawl(LinkSpider, settings | {"NEARDUP_FOLLOW_PER_CLUSTER": 2}, start=small_site.url)
+
+        assert "/print-only" in paths(small_site)
+        assert done.neardup("duplicates") == 1
+        assert done.neardup("links_skipped") == 0
+
+    def test_environment_names_the_database(
+        self, small_site: Site, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        del settings["NEARDUP_DATABASE_URL"]
+        monkeypatch.setenv("NEARDUP_DATABASE_URL", f"sqlite:///{tmp_path}/from_environment.db")
+
+        crawl(LinkSpider, settings, start=small_site.url)
+
+        assert (tmp_path / "from_environment.db").exists()
+
+    def test_without_any_setting_the_database_is_in_the_data_folder(
+        self, small_site: Site, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        del settings["NEARDUP_DATABASE_URL"]
+        monkeypatch.delenv("NEARDUP_DATABASE_URL", raising=False)
+        monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+        monkeypatch.chdir(tmp_path)
+
+        crawl(LinkSpider, settings, start=small_site.url)
+
+        assert (tmp_path / ".scrapy" / "neardup" / "neardup.db").exists()
+
+    def test_verdict_field(self, small_site: Site, settings: dict[str, Any]) -> None:
+        done = crawl(LinkSpider, settings | {"NEARDUP_VERDICT_FIELD": "near"}, start=small_site.url)
+
+        by_url = {item["url"]: item["near"] for item in done.items}
+        assert by_url[f"{small_site.url}/article"]["verdict"] == "new"
+        duplicate = by_url[f"{small_site.url}/article?print=1"]
+        assert duplicate["verdict"] == "duplicate"
+        assert duplicate["canonical_url"] == f"{small_site.url}/article"
+        assert duplicate["percentage"] == 100 * (64 - duplicate["distance"]) / 64
+
+    @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("NEARDUP_ACTION", "ignore", "must be one of record, nofollow, drop, skip, not 'ignore'"),
+            ("NEARDUP_ENABLED", "maybe", "must be True or False, not 'maybe'"),
+            ("NEARDUP_MAX_DISTANCE", "three", "must be a whole number, not 'three'"),
+            ("NEARDUP_MAX_DISTANCE", 3.5, "must be a whole number, not 3.5"),
+            ("NEARDUP_MAX_DISTANCE", 40, "NEARDUP_MAX_DISTANCE must be between 0 and 16 of 64 bits, not 40"),
+            ("NEARDUP_RECALL", "high", "must be a number, not 'high'"),
+            ("NEARDUP_RECALL", 1.5, "NEARDUP_RECALL must be above 0 and at most 1, not 1.5"),
+            ("NEARDUP_RECALL", "nan", "NEARDUP_RECALL must be above 0 and at most 1, not nan"),
+            ("NEARDUP_MIN_FEATURES", 0, "NEARDUP_MIN_FEATURES must be at least 1, not 0"),
+            ("NEARDUP_FOLLOW_PER_CLUSTER", 0, "NEARDUP_FOLLOW_PER_CLUSTER must be at least 1"),
+            ("NEARDUP_MAXDISTANCE", 3, "not a setting of neardup; did you mean NEARDUP_MAX_DISTANCE?"),
+            ("NEARDUP_DATABASE_URL", "oracle://u:secret@h/d", "oracle"),
+        ],
+    )
+    def test_wrong_settings_name_setting_value_and_what_is_allowed(
+        self, settings: dict[str, Any], name: str, value: object, message: str
+    ) -> None:
+        with pytest.raises(ConfigurationError) as caught:
+            crawl(LinkSpider, settings | {name: value}, start="data:,")
+
+        assert message in str(caught.value)
+        assert "secret" not in str(caught.value)
+
+    def test_every_setting_is_tested_here(self) -> None:
+        with open(__file__) as file:  # noqa: PTH123
+            text = file.read()
+
+        assert [name for name in SETTINGS if f'"{name}"' not in text] == []
+
+    def test_database_away_stops_the_crawl_before_the_first_request(
+        self, small_site: Site, settings: dict[str, Any], tmp_path: Path
+    ) -> None:
+        (tmp_path / "neardup.db").write_bytes(b"this is not a database, but a text of some length" * 100)
+
+        with pytest.raises(DatabaseUnavailable, match=r"neardup\.db"):
+            crawl(LinkSpider, settings, start=small_site.url)
+
+        assert small_site.requested == []
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize("kind", ["sync", "async", "async generator"])
+    def test_callback_reads_the_verdict(self, small_site: Site, settings: dict[str, Any], kind: str) -> None:
+        class Sync(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                verdict = get_verdict(response)
+                assert verdict is not None
+                yield {"url": response.url, "kind": verdict.kind}
+                for href in response.css("a::attr(href)").getall():
+                    yield response.follow(href)
+
+        class Async(Sync):
+            async def parse(self, response: Response) -> Any:  # type: ignore[override]
+                return list(super().parse(response))
+
+        class AsyncGenerator(Sync):
+            async def parse(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+                for output in super().parse(response):
+                    yield output
+
+        spider = {"sync": Sync, "async": Async, "async generator": AsyncGenerator}[kind]
+
+        done = crawl(spider, settings, start=small_site.url)
+
+        assert [item["kind"] for item in done.items].count(Kind.DUPLICATE) == 1
+        assert "/print-only" not in paths(small_site)
+
+    def test_verdicts_go_with_their_responses(self) -> None:
+        from neardup.scrapy.verdicts import _verdicts, set_verdict
+        from neardup.verdict import Verdict
+
+        gc.collect()
+        before = len(_verdicts)
+        response = Response("http://a.example")
+        set_verdict(response, Verdict(url="u", kind=Kind.NEW, follow=True, reason=""))
+        assert len(_verdicts) == before + 1
+
+        del response
+        gc.collect()
+
+        assert len(_verdicts) == before
+
+    def test_meta_false_leaves_a_page_alone(self, small_site: Site, settings: dict[str, Any]) -> None:
+        verdicts: dict[str, Any] = {}
+
+        class Chooses(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                verdicts[response.url] = get_verdict(response)
+                for href in response.css("a::attr(href)").getall():
+                    yield response.follow(href, meta={"neardup": False} if "print" in href else {})
+
+        done = crawl(Chooses, settings | {"NEARDUP_ACTION": "skip"}, start=small_site.url)
+
+        assert "/print-only" in paths(small_site)
+        assert verdicts[f"{small_site.url}/article?print=1"] is None
+        assert done.neardup("duplicates") == 0
+
+    def test_not_html_is_not_touched(self, site: Site, settings: dict[str, Any]) -> None:
+        class Json(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                yield {"url": response.url}
+                if response.url.endswith("json"):
+                    yield scrapy.Request(f"{site.url}/after-{response.url[-6]}")
+                for href in (
+                    response.css("a::attr(href)").getall() if not response.url.endswith("json") else ()
+                ):
+                    yield response.follow(href)
+
+        site.add("/", WORDS, "/1.json", "/2.json")
+        for path in ("/1.json", "/2.json"):
+            site.pages[path] = Page(
+                b'{"a": "' + OTHER.encode() + b'"}', headers={"Content-Type": "application/json"}
+            )
+        site.add("/after-1", THIRD)
+        site.add("/after-2", OTHER)
+
+        done = crawl(Json, settings | {"NEARDUP_ACTION": "drop"}, start=site.url)
+
+        assert done.neardup("not_html") == 2
+        assert done.neardup("pages") == 3
+        assert {"/after-1", "/after-2"} <= set(paths(site))
+        assert len(done.items) == 5
+
+    def test_copies_that_arrive_together_are_one_new_page_and_duplicates(
+        self, site: Site, settings: dict[str, Any]
+    ) -> None:
+        site.add("/", OTHER, *(f"/copy{i}" for i in range(12)))
+        for i in range(12):
+            site.add(f"/copy{i}", WORDS)
+
+        done = crawl(
+            LinkSpider,
+            settings | {"CONCURRENT_REQUESTS": 12, "CONCURRENT_REQUESTS_PER_DOMAIN": 12},
+            start=site.url,
+        )
+
+        assert (done.neardup("new"), done.neardup("duplicates")) == (2, 11)
+
+
+@dataclass
+class DataclassItem:
+    url: str
+    near: Any = None
+
+
+@attrs.define
+class AttrsItem:
+    url: str
+    near: Any = None
+
+
+class ScrapyItem(scrapy.Item):
+    url = scrapy.Field()
+    near = scrapy.Field()
+
+
+@dataclass
+class WithoutField:
+    url: str
+
+
+class TestItems:
+    @pytest.mark.parametrize("make", [dict, DataclassItem, AttrsItem, ScrapyItem])
+    def test_any_item_type_is_told_and_dropped(
+        self, small_site: Site, settings: dict[str, Any], make: Callable[..., Any]
+    ) -> None:
+        class Items(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                yield make(url=response.url)
+                for href in response.css("a::attr(href)").getall():
+                    yield response.follow(href)
+
+        done = crawl(
+            Items,
+            settings | {"NEARDUP_VERDICT_FIELD": "near", "NEARDUP_ACTION": "drop"},
+            start=small_site.url,
+        )
+
+        assert done.neardup("items_dropped") == 1
+        assert [ItemAdapter(item)["near"]["verdict"] for item in done.items] == ["new"] * 3
+
+    def test_items_without_the_field_are_left_as_they_are_with_one_warning(
+        self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Items(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                for href in [*response.css("a::attr(href)").getall()]:
+                    yield response.follow(href)
+                yield WithoutField(response.url)
+
+        done = crawl(Items, settings | {"NEARDUP_VERDICT_FIELD": "near"}, start=small_site.url)
+
+        assert len(done.items) == 4
+        warnings = [r for r in caplog.records if "have no such field" in r.getMessage()]
+        assert len(warnings) == 1
+
+
+class TestPipelineAlone:
+    @pytest.fixture
+    def done(self, small_site: Site, settings: dict[str, Any]) -> Any:
+        class Carries(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                yield {"address": response.url, "html": response.text}
+                yield {"address": response.url, "price": 3}
+                for href in response.css("a::attr(href)").getall():
+                    yield response.follow(href)
+
+        return crawl(
+            Carries,
+            settings
+            | {"NEARDUP_CONTENT_FIELD": "html", "NEARDUP_URL_FIELD": "address", "NEARDUP_ACTION": "drop"},
+            start=small_site.url,
+        )
+
+    def test_items_are_judged_by_the_page_they_carry(self, done: Any) -> None:
+        assert done.neardup("pages") == 5
+        assert done.neardup("duplicates") == 1
+        assert done.neardup("items_dropped") == 1
+        assert done.stats["item_dropped_reasons_count/NearDuplicate"] == 1
+
+    def test_links_and_other_items_pass(self, done: Any, small_site: Site) -> None:
+        assert "/print-only" in paths(small_site)
+        assert len([item for item in done.items if "price" in item]) == 5
+        assert len([item for item in done.items if "html" in item]) == 4
+
+
+class TestSecondCrawl:
+    def test_starts_with_what_the_first_stored(
+        self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
+        first = crawl(LinkSpider, settings, start=small_site.url)
+        small_site.add("/more", THIRD, "/new-copy", "/new")
+        small_site.add("/new-copy", WORDS)
+        small_site.add("/new", " ".join(f"n{i}" for i in range(50)))
+
+        second = crawl(LinkSpider, settings, start=small_site.url)
+
+        assert first.neardup("new") == 3
+        assert second.neardup("unchanged") == 3
+        assert second.neardup("duplicates") == 2
+        assert second.neardup("new") == 1
+        assert "4 known pages, 3 of them canonical, loaded in" in caplog.text
+
+    def test_changed_page(self, small_site: Site, settings: dict[str, Any]) -> None:
+        crawl(LinkSpider, settings, start=small_site.url)
+        small_site.add("/more", " ".join(f"news{i}" for i in range(50)))
+
+        second = crawl(LinkSpider, settings, start=small_site.url)
+
+        assert second.neardup("changed") == 1
+        assert second.neardup("unchanged") == 2
+
+
+class TestLog:
+    def test_one_debug_line_a_duplicate_and_a_summary(
+        self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+
+        crawl(LinkSpider, settings, start=small_site.url)
+
+        lines = [r for r in caplog.records if r.getMessage().startswith("Near-duplicate: ")]
+        assert len(lines) == 1
+        assert lines[0].levelno == logging.DEBUG
+        assert f"{small_site.url}/article?print=1 of {small_site.url}/article (" in lines[0].getMessage()
+        summary = next(r.getMessage() for r in caplog.records if "neardup: summary" in r.getMessage())
+        assert "pages       4" in summary
+        assert "duplicates  1 (25.0 %), 0 of them exact" in summary
+        assert "2 links not followed, 1 requests never made" in summary
+        assert "purify" in summary
+        assert "neardup.db" in summary
+
+    def test_progress_while_it_runs(
+        self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
+
+        crawl(LinkSpider, settings | {"LOGSTATS_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.1}, start=small_site.url)
+
+        assert any(
+            "links not followed" in r.getMessage() and "waiting" in r.getMessage() for r in caplog.records
+        )
+
+
+def test_components_have_their_places(tmp_path: Path) -> None:
+    crawler = get_crawler(
+        settings_dict={
+            "ADDONS": {"neardup.Addon": 500},
+            "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db",
+            "NEARDUP_ENABLED": False,
+        }
+    )
+
+    middlewares = {cls.__name__: order for cls, order in crawler.settings["SPIDER_MIDDLEWARES"].items()}
+    assert middlewares == {"NearDuplicateMiddleware": 100}
+    assert {cls.__name__ for cls in crawler.settings["ITEM_PIPELINES"]} == {"NearDuplicatePipeline"}
+    assert {cls.__name__ for cls in crawler.settings["EXTENSIONS"]} == {"NearDuplicates"}
