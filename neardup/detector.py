@@ -96,6 +96,15 @@ class Detector:
         self._next_id = first_id
         self._followed: Counter[int] = Counter()
 
+    def warm_up(self) -> None:
+        """Compile what the first page would otherwise wait for: seconds after an installation, 0.1 s from then on."""
+        fingerprint = simhash.fingerprint({"warm": 1, "up": 1})
+        assert fingerprint is not None
+        index = PSMIndex(max_distance=self.options.max_distance, recall=self.options.recall)
+        index.add(fingerprint.value, 0)
+        index.find_first(fingerprint)
+        index.remove(fingerprint.value, 0)
+
     def restore(self, remembered: Iterable[RememberedPage]) -> int:
         """Take over the pages of earlier crawls, in any order, before the first page is judged; returns their number."""
         row_of_id: dict[int, int] = {}

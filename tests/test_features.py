@@ -92,16 +92,23 @@ def test_every_word_character_is_in_some_feature_and_each_can_be_hashed(text: st
     assert word_counts(text + "\n" + text) == {word: 2 * count for word, count in counts.items()}
 
 
-@given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_text_has_the_features_of_the_general_path(text: str) -> None:
+@given(st.lists(st.text(st.characters(max_codepoint=127)) | TEXTS).map("".join))
+def test_word_by_word_gives_the_features_of_the_whole_text(text: str) -> None:
     assert word_counts(text) == _count_any(text)
 
 
-def test_ascii_parts_of_real_pages_have_the_features_of_the_general_path() -> None:
+def test_real_pages_word_by_word() -> None:
     for path in real_pages():
-        text = purify_bytes(path.read_bytes()).encode("ascii", "ignore").decode()
+        text = purify_bytes(path.read_bytes())
 
         assert word_counts(text) == _count_any(text), page_id(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["a=\u0338b " * 9, "x " * 20 + "a\u2260b", "x " * 20 + "\udc80y", "x y z \u00a0w\u3000v"]
+)
+def test_borders_of_ascii_words(text: str) -> None:
+    assert word_counts(text) == _count_any(text)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

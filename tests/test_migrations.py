@@ -1,17 +1,30 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import sqlalchemy as sa
 from alembic import command
+from alembic.script import ScriptDirectory
 
 from neardup.store import migrate
 from neardup.store.engine import database_url as checked
 from neardup.store.engine import make_engine
 from neardup.store.migrate import State
-from neardup.store.schema import VERSION_TABLE, metadata
+from neardup.store.schema import REVISION, VERSION_TABLE, metadata
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def tables(connection: sa.Connection) -> set[str]:
     return set(sa.inspect(connection).get_table_names())
+
+
+def test_revision_is_that_of_the_newest_migration(tmp_path: Path) -> None:
+    engine = make_engine(checked(f"sqlite:///{tmp_path}/n.db"))
+    with engine.begin() as connection:
+        assert ScriptDirectory.from_config(migrate.config(connection)).get_current_head() == REVISION
+    engine.dispose()
 
 
 def test_from_nothing_up_and_down_again(database_url: str) -> None:

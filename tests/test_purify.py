@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lxml import etree
 from scrapy.http import HtmlResponse
 
+from neardup import purify
 from neardup.purify import INLINE, SKIPPED, purify_bytes, purify_html, purify_soup, purify_tree
 
 PAGES = Path(os.environ.get("NEARDUP_TEST_PAGES") or Path(__file__).parent / "pages")
@@ -356,6 +357,22 @@ def test_tree_100_000_deep() -> None:
 
     assert words[0] == "xz"
     assert words[1:] == ["zz"] * (depth // 2 - 1)
+
+
+@pytest.mark.parametrize("path", real_pages(), ids=page_id)
+def test_stylesheet_and_loop_are_one_walk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = HtmlResponse(path.as_uri(), body=path.read_bytes()).selector.root
+    by_stylesheet = purify_tree(root)
+    monkeypatch.setattr(purify, "_IS_DEEP", lambda _: True)
+
+    assert purify_tree(root) == by_stylesheet != ""
+
+
+@pytest.mark.parametrize("depth", [1, 126, 127, 128, 129, 300])
+def test_trees_about_as_deep_as_the_stylesheet_goes(depth: int) -> None:
+    html = "<html><body>" + "<div>a<i>b</i><script>no</script>" * depth + " c" + "</div>d" * depth
+
+    assert purify_html(html).split() == ["ab"] * depth + ["c"] + ["d"] * depth
 
 
 def test_markup_100_000_deep() -> None:

@@ -60,7 +60,7 @@ class NearDuplicates:
         self.doomed_items: dict[int, tuple[object, Verdict]] = {}
         """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
         self._links_skipped: set[int] = set()
-        self._scheduled: set[int] = set()
+        self._requests_made: set[int] = set()
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
@@ -72,12 +72,13 @@ class NearDuplicates:
         extension.load()
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        crawler.signals.connect(extension.request_scheduled, signal=signals.request_scheduled)
+        crawler.signals.connect(extension.request_made, signal=signals.request_reached_downloader)
         return extension
 
     def load(self) -> None:
         """Fill the detector with what earlier crawls stored."""
         started = perf_counter()
+        self.detector.warm_up()
         known = self.detector.restore(self.store.known_pages())
         logger.info(
             "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
@@ -154,8 +155,8 @@ class NearDuplicates:
         self.crawler.stats.inc_value("neardup/links_skipped")
         self._links_skipped.add(self._short_fingerprint(request))
 
-    def request_scheduled(self, request: Request, spider: Spider) -> None:
-        self._scheduled.add(self._short_fingerprint(request))
+    def request_made(self, request: Request, spider: Spider) -> None:
+        self._requests_made.add(self._short_fingerprint(request))
 
     def _short_fingerprint(self, request: Request) -> int:
         # Eight bytes of Scrapy's own request fingerprint, which it has cached: enough to count by.
@@ -199,7 +200,7 @@ class NearDuplicates:
     def _update_stats(self) -> None:
         """Set the stats that are sums kept elsewhere."""
         stats, detector = self.crawler.stats, self.detector
-        saved = len(self._links_skipped - self._scheduled)
+        saved = len(self._links_skipped - self._requests_made)
         for name, value in (
             ("requests_saved", saved),
             ("index_size", len(detector.index)),

@@ -79,6 +79,7 @@ class NearDuplicateMiddleware:
         skips_links = self.neardup.skips_links(verdict)
         drops_items = self.neardup.drops_items(verdict)
         skipped = 0
+        await self.neardup.wait_for_room()
         try:
             async for output in result:
                 if isinstance(output, Request):
@@ -91,7 +92,6 @@ class NearDuplicateMiddleware:
                     if drops_items:
                         self.neardup.doomed_items[id(output)] = output, verdict
                 yield output
-                await self.neardup.wait_for_room()
         finally:
             if skipped and verdict is not None and verdict.page_id is not None:
                 self.neardup.writer.links_skipped(verdict.page_id, skipped)

@@ -23,6 +23,9 @@ from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
 VERSION_TABLE = "neardup_alembic_version"
 """Alembic's bookkeeping; not its default name, because the database may be shared with an application that has one."""
 
+REVISION = "0001"
+"""The newest migration; its tables are those below."""
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",

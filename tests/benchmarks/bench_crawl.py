@@ -38,13 +38,17 @@ def crawl(url: str, mode: str, folder: Path) -> dict[str, Any]:
     """Stats of one crawl in a process of its own, with an empty database."""
     stats_file = folder / "stats.json"
     code = (
-        "import sys, json; from scrapy.crawler import CrawlerProcess; from scrapy.utils.project import get_project_settings\n"
+        "import sys, json, time; from scrapy import signals; from scrapy.crawler import CrawlerProcess\n"
+        "from scrapy.utils.project import get_project_settings\n"
         "settings = get_project_settings()\n"
         "for pair in sys.argv[3:]:\n"
         "    name, _, value = pair.partition('=')\n"
         "    settings.set(name, {} if value == '{}' else value, priority='cmdline')\n"
         "process = CrawlerProcess(settings); crawler = process.create_crawler('site')\n"
+        "cpu = []; note = lambda: cpu.append(time.process_time())\n"
+        "crawler.signals.connect(note, signals.engine_started); crawler.signals.connect(note, signals.engine_stopped)\n"
         "process.crawl(crawler, url=sys.argv[1]); process.start()\n"
+        "crawler.stats.set_value('cpu_seconds', cpu[1] - cpu[0])\n"
         "json.dump(crawler.stats.get_stats(), open(sys.argv[2], 'w'), default=str)\n"
     )
     database = folder / "neardup.db"
@@ -105,14 +109,16 @@ def report(results: dict[str, list[dict[str, Any]]]) -> None:
         assert all(run["finish_reason"] == "finished" for run in runs)
         print(
             f"{mode}: {pages(runs[0])} responses, median {statistics.median(map(seconds, runs)):.2f} s,"
-            f" {statistics.median(pages(run) / seconds(run) for run in runs):.1f} pages/s"
+            f" {statistics.median(pages(run) / seconds(run) for run in runs):.1f} pages/s,"
+            f" {statistics.median(run['cpu_seconds'] for run in runs):.2f} s of CPU"
             f" ({len(runs)} rounds: {', '.join(f'{seconds(run):.2f}' for run in runs)})"
         )
-    ratios = [
-        seconds(with_it) / seconds(without)
-        for with_it, without in zip(results["record"], results["without"], strict=True)
-    ]
-    print(f"time with the add-on over time without: median {statistics.median(ratios):.3f}")
+    for what in ("elapsed_time_seconds", "cpu_seconds"):
+        ratios = [
+            with_it[what] / without[what]
+            for with_it, without in zip(results["record"], results["without"], strict=True)
+        ]
+        print(f"{what} with the add-on over without: median {statistics.median(ratios):.3f}")
     run = results["record"][-1]
     counted = int(run["neardup/pages"])
     assert int(run["neardup/rows_written"]) >= counted
