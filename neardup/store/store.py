@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -93,6 +94,15 @@ class Store:
         """A transaction that is going to write; committed at the end of the block, rolled back if it raises."""
         return self._writing_engine.begin()
 
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection to read from; DatabaseUnavailable if the database fails on the way."""
+        try:
+            with self.engine.connect() as connection:
+                yield connection
+        except DBAPIError as exc:
+            raise self.unavailable(exc) from exc
+
     def unavailable(self, exc: Exception) -> DatabaseUnavailable:
         """The error to raise for a failure of the database: DatabaseUnavailable with the driver's reason."""
         return unavailable(self._url, exc)
@@ -140,12 +150,26 @@ class Store:
             )
             .order_by(simhash_values.c.id)
         )
-        try:
-            with self.engine.connect() as connection:
-                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
-                    yield StoredPage(*row)
-        except DBAPIError as exc:
-            raise self.unavailable(exc) from exc
+        with self.reading() as connection:
+            for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
+                yield StoredPage(*row)
+
+
+def upgrade(url: str) -> str:
+    """Make or migrate the tables of a database; returns its location, as :class:`Store` names it."""
+    checked = database_url(url)
+    engine = make_engine(checked)
+    store = Store(checked, engine, "")
+    try:
+        with store.begin_write() as connection:
+            if migrate.state(connection) is not State.UNKNOWN:
+                migrate.upgrade(connection)
+            migrate.require_current(connection, database=store.location)
+    except SQLAlchemyError as exc:
+        raise unavailable(checked, exc) from exc
+    finally:
+        engine.dispose()
+    return store.location
 
 
 def _check_scheme(connection: Connection, scheme: str, database: str) -> None:

@@ -1,0 +1,36 @@
+"""Finding the database as a crawl of this project does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.utils.project import get_project_settings
+
+from neardup.scrapy.options import DATABASE_URL, Options
+from neardup.simhash import SCHEME
+from neardup.store.store import Store
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--database",
+        metavar="URL",
+        help=f"database URL; else {DATABASE_URL} from the project's settings or the environment, else SQLite"
+        " in the project's data folder",
+    )
+
+
+def read_options(arguments: argparse.Namespace) -> Options:
+    """The settings of the Scrapy project in the current folder, or Scrapy's defaults outside of one."""
+    settings = get_project_settings()
+    if arguments.database:
+        settings.set(DATABASE_URL, arguments.database, priority="cmdline")
+    return Options.from_settings(settings)
+
+
+def open_store(options: Options) -> Store:
+    """The store as it is: what only reads makes no database."""
+    return Store.open(options.database_url, scheme=SCHEME, create=False)

@@ -1,0 +1,104 @@
+"""Tables, JSON and CSV on standard output."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+FORMATS = ("table", "json", "csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part of a report; every row has a value, or None, for each column."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def printable(value: object) -> str:
+    r"""A value for a terminal: URLs come from the web, and control characters in them are shown, not obeyed.
+
+    >>> printable("http://a.example/\x1b[2J"), printable(None), printable(95.3125)
+    ('http://a.example/\\x1b[2J', '', '95.3')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
+
+
+def show_sections(sections: Sequence[Section], output_format: str) -> None:
+    """Print the sections in one of ``FORMATS``."""
+    if output_format == "json":
+        show_json({section.name: section.records() for section in sections})
+    elif output_format == "csv":
+        _show_csv(sections)
+    else:
+        for number, section in enumerate(sections):
+            if number:
+                print()
+            print(section.title)
+            show_table(section.columns, section.rows)
+
+
+def show_json(value: object) -> None:
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=str)
+    print()
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Aligned columns, numbers to the right."""
+    values = list(rows)
+    cells = [[printable(value) for value in row] for row in values]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    numeric = [
+        bool(values) and all(isinstance(row[i], int | float | None) for row in values)
+        for i in range(len(columns))
+    ]
+    for row in [list(columns), *cells]:
+        aligned = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        print("  " + "  ".join(aligned).rstrip())
+    if not values:
+        print("  (none)")
+
+
+def show_fields(fields: Mapping[str, object]) -> None:
+    """One named value a line."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        print(f"  {name.ljust(width)}  {printable(value)}")
+
+
+def _show_csv(sections: Sequence[Section]) -> None:
+    """All sections in one table: a column ``section``, then every column that any of them has."""
+    columns = list(dict.fromkeys(column for section in sections for column in section.columns))
+    writer = csv.DictWriter(sys.stdout, ["section", *columns], lineterminator="\n")
+    writer.writeheader()
+    for section in sections:
+        for record in section.records():
+            writer.writerow(
+                {"section": section.name, **{name: _cell(value) for name, value in record.items()}}
+            )
+
+
+def _cell(value: object) -> object:
+    """A text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{value}"
+    return value

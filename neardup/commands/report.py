@@ -1,0 +1,120 @@
+"""``neardup report``: how much of what was crawled is duplicate, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from neardup import hamming
+from neardup.commands import database
+from neardup.commands.output import FORMATS, Section, show_sections
+from neardup.store import reports
+
+if TYPE_CHECKING:
+    from neardup.store.store import Store
+
+HELP = "pages, distinct pages, duplicates and rates: by host, path, distance and crawl; the largest clusters"
+
+_SHARE = ("pages", "distinct", "duplicates", "rate")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    database.add_arguments(parser)
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument("--host", help="only pages of this host")
+    parser.add_argument(
+        "--since", type=_moment, metavar="TIME", help="only pages last seen at this time or later"
+    )
+    parser.add_argument("--until", type=_moment, metavar="TIME", help="only pages last seen before this time")
+    parser.add_argument("--limit", type=_count, default=10, help="rows of the longer tables (default: 10)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    filters = reports.Filters(host=arguments.host, since=arguments.since, until=arguments.until)
+    with database.open_store(database.read_options(arguments)) as store:
+        sections = _sections(store, filters, arguments.limit)
+    if arguments.format == "table":
+        print(f"{store.location}\n")
+    show_sections(sections, arguments.format)
+
+
+def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Section]:
+    with store.reading() as connection:
+        overview = reports.overview(connection, filters)
+        by_host = reports.by_host(connection, filters)
+        by_path = reports.by_path_prefix(connection, filters)
+        by_distance = reports.by_distance(connection, filters)
+        by_crawl = reports.by_crawl(connection, filters)
+        clusters = reports.largest_clusters(connection, filters, limit=limit)
+    return [
+        Section(
+            "overview",
+            "All pages",
+            (*_SHARE, "exact_duplicates", "too_short", "clusters"),
+            [(*_values(overview.share), overview.exact, overview.too_short, overview.clusters)],
+        ),
+        _shares("by_host", "By host", "host", by_host, limit),
+        _shares("by_path", "By path prefix", "path", by_path, limit),
+        Section(
+            "by_distance",
+            "Duplicates by distance to the canonical page",
+            ("distance", "percentage", "duplicates"),
+            [(bits, hamming.percentage(bits), count) for bits, count in by_distance],
+        ),
+        Section(
+            "by_crawl",
+            "By the crawl that saw the pages last",
+            ("crawl", "spider", "started", "finish_reason", *_SHARE, "links_skipped", "requests_saved"),
+            [
+                (
+                    crawl["id"],
+                    crawl["spider"],
+                    f"{crawl['started_at']:%Y-%m-%d %H:%M:%S}",
+                    crawl["finish_reason"] or "not finished",
+                    *_values(of_crawl),
+                    crawl["links_skipped"],
+                    crawl["requests_saved"],
+                )
+                for crawl, of_crawl in by_crawl
+            ],
+        ),
+        Section(
+            "clusters",
+            "Largest clusters",
+            ("duplicates", "canonical_url", "example_url"),
+            [(cluster.duplicates, cluster.canonical_url, cluster.example_url) for cluster in clusters],
+        ),
+    ]
+
+
+def _shares(name: str, title: str, column: str, shares: list[reports.Share], limit: int) -> Section:
+    if len(shares) > limit:
+        title += f" (the {limit} with most pages, of {len(shares)})"
+    return Section(
+        name,
+        title,
+        (column, *_SHARE),
+        [(share.name or "(files)", *_values(share)) for share in shares[:limit]],
+    )
+
+
+def _values(share: reports.Share) -> tuple[int, int, int, float]:
+    return share.pages, share.distinct, share.duplicates, share.rate
+
+
+def _moment(text: str) -> datetime:
+    """An ISO date or time; without a zone it is UTC, like all times in the reports."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give one like 2026-11-21 or 2026-11-21T04:30"
+        ) from exc
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)

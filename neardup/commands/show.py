@@ -1,0 +1,64 @@
+"""``neardup show``: all that is known about one page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from neardup.commands import database
+from neardup.commands.output import printable, show_fields, show_json, show_table
+from neardup.errors import NeardupError
+from neardup.store import pagereport
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "all about one page: fingerprint, visits, its canonical page or its duplicates, links not followed"
+
+_RELATION = ("percentage", "distance", "differing bits", "url")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    database.add_arguments(parser)
+    parser.add_argument("url", help="URL as the crawl stored it")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+    parser.add_argument("--limit", type=int, default=20, help="duplicates shown (default: 20)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with database.open_store(database.read_options(arguments)) as store, store.reading() as connection:
+        report = pagereport.page_report(connection, arguments.url, limit=arguments.limit)
+    if report is None:
+        raise NeardupError(f"{printable(arguments.url)} is not stored in {store.location}")
+    if arguments.format == "json":
+        show_json(asdict(report))
+        return
+    print(printable(report.url))
+    show_fields(
+        {
+            "verdict": report.kind,
+            "fingerprint": "none" if report.fingerprint is None else f"{report.fingerprint:#018x}",
+            "scheme": report.scheme,
+            "features": report.features,
+            "first seen": f"{report.first_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.first_crawl}",
+            "last seen": f"{report.last_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.last_crawl}",
+            "links not followed": report.links_skipped,
+            "duplicates": report.duplicate_count,
+        }
+    )
+    if report.canonical is not None:
+        print("\nDuplicate of its canonical page")
+        show_table(_RELATION, [_row(report.canonical)])
+    if report.duplicates:
+        more = (
+            f" (the {len(report.duplicates)} nearest)"
+            if report.duplicate_count > len(report.duplicates)
+            else ""
+        )
+        print(f"\nCanonical page of {report.duplicate_count} duplicates{more}")
+        show_table(_RELATION, [_row(relation) for relation in report.duplicates])
+
+
+def _row(relation: pagereport.Relation) -> tuple[float, int, str, str]:
+    bits = " ".join(map(str, relation.differing_bits)) or "none"
+    return relation.percentage, relation.distance, bits, relation.url
