@@ -9,10 +9,16 @@ NEWSPIDER_MODULE = "crawler.spiders"
 
 ADDONS = {"neardup.Addon": 500}
 
-USER_AGENT = "neardup/0.1 (near-duplicate detection; Scrapy)"
+# Tell the sites you crawl who you are: put an address of your own here.
+USER_AGENT = "neardup/0.1 (+https://crawler.example/contact)"
 ROBOTSTXT_OBEY = True
-CONCURRENT_REQUESTS_PER_DOMAIN = 8
-DOWNLOAD_DELAY = 0
 
+# One request a second to a site; files and servers on this machine are read as fast as they come.
+CONCURRENT_REQUESTS_PER_DOMAIN = 1
+DOWNLOAD_DELAY = 1
+local = {"concurrency": 16, "delay": 0}
+DOWNLOAD_SLOTS = {"": local, "localhost": local, "127.0.0.1": local}
+
+FEED_EXPORT_ENCODING = "utf-8"
 LOG_LEVEL = "INFO"
 LOGSTATS_INTERVAL = 5.0

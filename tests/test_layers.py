@@ -24,7 +24,7 @@ OWNERS = {
 """Who may import which library."""
 
 LAYERS = (
-    ("crawler",),
+    ("crawler", "neardup.__main__"),
     ("neardup.cli", "neardup.commands"),
     ("neardup.scrapy",),
     ("neardup.detector", "neardup.store"),

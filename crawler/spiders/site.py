@@ -63,7 +63,7 @@ class SiteSpider(scrapy.Spider):
 
     async def start(self) -> AsyncIterator[scrapy.Request]:
         for url in self.start_urls:
-            yield scrapy.Request(url, dont_filter=True)
+            yield scrapy.Request(url)
         for file in self.files:
             yield scrapy.Request(file.as_uri())
         for folder in self.folders:

@@ -209,6 +209,7 @@ class NearDuplicates:
             ("empty_probes", detector.index.stats.empty_probes),
             ("candidates", detector.index.stats.candidates),
             ("rows_written", self.writer.rows_written),
+            ("rows_rejected", self.writer.rows_rejected),
             ("store_retries", self.writer.retries),
             ("seconds/purify", round(detector.seconds.purify, 6)),
             ("seconds/features", round(detector.seconds.features, 6)),

@@ -1,0 +1,9 @@
+"""``python -m neardup``."""
+
+from __future__ import annotations
+
+import sys
+
+from neardup.cli import main
+
+sys.exit(main())

@@ -1,0 +1,181 @@
+"""The reports on all databases, over pages whose answers are known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from neardup import hamming
+from neardup.simhash import SCHEME
+from neardup.store import pagereport, reports
+from neardup.store.reports import Cluster, Filters, Share
+from neardup.store.schema import simhash_values
+from neardup.store.store import Store
+from neardup.verdict import Kind
+from tests.test_store import upgraded
+from tests.test_store_writer import duplicate, fingerprint, page, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALL = Filters()
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Two crawls: a.example with a cluster of four, b.example with a copy of a page of a.example, a too short page."""
+    with Store.open(upgraded(database_url), scheme=SCHEME) as opened:
+        first = opened.begin_crawl(spider="one", settings={})
+        write(
+            opened,
+            page(1, "http://a.example/docs/x/1"),
+            duplicate(2, "http://a.example/docs/x/2", 1, distance=0),
+            duplicate(3, "http://a.example/docs/y/3", 1, distance=2),
+            duplicate(4, "http://a.example/docs/y/z/4", 1, distance=3),
+            page(5, "http://a.example/docs/y/5"),
+            crawl=first,
+            links={3: 7},
+        )
+        opened.finish_crawl(first, reason="finished", counts={"pages": 5, "duplicates": 3})
+        second = opened.begin_crawl(spider="two", settings={})
+        write(
+            opened,
+            duplicate(6, "http://b.example/6", 5, distance=2),
+            page(7, "http://b.example/7", Kind.TOO_SHORT, features=2),
+            page(8, "file:///data/8.html"),
+            crawl=second,
+        )
+        with opened.begin_write() as connection:
+            old = sa.update(simhash_values).where(simhash_values.c.id <= 5)
+            connection.execute(old.values(last_seen=datetime(2020, 1, 1, tzinfo=UTC)))
+        yield opened
+
+
+@pytest.fixture
+def connection(store: Store) -> Iterator[sa.Connection]:
+    with store.reading() as opened:
+        yield opened
+
+
+class TestReports:
+    def test_overview(self, connection: sa.Connection) -> None:
+        overview = reports.overview(connection, ALL)
+
+        assert overview.share == Share("all", 8, 4)
+        assert (overview.share.distinct, overview.share.rate) == (4, 50.0)
+        assert (overview.exact, overview.too_short, overview.clusters) == (1, 1, 2)
+
+    def test_by_host(self, connection: sa.Connection) -> None:
+        assert reports.by_host(connection, ALL) == [
+            Share("a.example", 5, 3), Share("b.example", 2, 1), Share("", 1, 0)
+        ]  # fmt: skip
+
+    def test_by_path_prefix_leaves_out_what_all_pages_of_a_site_share(
+        self, connection: sa.Connection
+    ) -> None:
+        assert reports.by_path_prefix(connection, ALL) == [
+            Share("http://a.example/docs/y/", 3, 2),
+            Share("http://a.example/docs/x/", 2, 1),
+            Share("http://b.example/", 2, 1),
+            Share("file:///data/", 1, 0),
+        ]
+
+    def test_by_distance(self, connection: sa.Connection) -> None:
+        assert reports.by_distance(connection, ALL) == [(0, 1), (2, 2), (3, 1)]
+
+    def test_by_crawl(self, connection: sa.Connection) -> None:
+        (first, of_first), (second, of_second) = reports.by_crawl(connection, ALL)
+
+        assert (first["spider"], first["finish_reason"], first["pages"]) == ("one", "finished", 5)
+        assert (second["spider"], second["finish_reason"]) == ("two", None)
+        assert (of_first.pages, of_first.duplicates) == (5, 3)
+        assert (of_second.pages, of_second.duplicates) == (3, 1)
+
+    def test_largest_clusters(self, connection: sa.Connection) -> None:
+        clusters = [
+            Cluster("http://a.example/docs/x/1", 3, "http://a.example/docs/x/2"),
+            Cluster("http://a.example/docs/y/5", 1, "http://b.example/6"),
+        ]
+
+        assert reports.largest_clusters(connection, ALL, limit=10) == clusters
+        assert reports.largest_clusters(connection, ALL, limit=1) == clusters[:1]
+
+    @pytest.mark.parametrize(
+        ("filters", "pages"),
+        [
+            (Filters(host="b.example"), 2),
+            (Filters(host="c.example"), 0),
+            (Filters(since=datetime(2021, 1, 1, tzinfo=UTC)), 3),
+            (Filters(until=datetime(2021, 1, 1, tzinfo=UTC)), 5),
+            (Filters(until=datetime(2020, 1, 1, tzinfo=UTC)), 0),
+            (Filters(since=datetime(2020, 1, 1, tzinfo=UTC), until=datetime(2020, 1, 2, tzinfo=UTC)), 5),
+            (Filters(host="a.example", since=datetime(2021, 1, 1, tzinfo=UTC)), 0),
+        ],
+    )
+    def test_filters_hold_for_every_report(
+        self, connection: sa.Connection, filters: Filters, pages: int
+    ) -> None:
+        share = reports.overview(connection, filters).share
+
+        assert share.pages == pages
+        assert sum(host.pages for host in reports.by_host(connection, filters)) == pages
+        assert sum(path.pages for path in reports.by_path_prefix(connection, filters)) == pages
+        assert sum(count for _, count in reports.by_distance(connection, filters)) == share.duplicates
+        assert sum(crawl.pages for _, crawl in reports.by_crawl(connection, filters)) == pages
+        clusters = reports.largest_clusters(connection, filters, limit=99)
+        assert sum(cluster.duplicates for cluster in clusters) == share.duplicates
+
+    def test_empty_store(self, database_url: str) -> None:
+        with Store.open(upgraded(database_url), scheme=SCHEME) as empty, empty.reading() as connection:
+            overview = reports.overview(connection, ALL)
+            assert (overview.share, overview.share.rate) == (Share("all", 0, 0), 0.0)
+            assert (overview.exact, overview.too_short, overview.clusters) == (0, 0, 0)
+            assert reports.by_host(connection, ALL) == reports.by_path_prefix(connection, ALL) == []
+            assert reports.largest_clusters(connection, ALL, limit=3) == []
+
+
+class TestPageReport:
+    def test_canonical_page(self, connection: sa.Connection) -> None:
+        report = pagereport.page_report(connection, "http://a.example/docs/x/1#part", limit=2)
+
+        assert report is not None
+        assert (report.page_id, report.kind, report.features) == (1, "new", 30)
+        assert report.fingerprint == 2**64 - 1
+        assert report.first_crawl.startswith("1 (spider one, ")
+        assert report.canonical is None
+        assert report.duplicate_count == 3
+        assert [d.url for d in report.duplicates] == [
+            "http://a.example/docs/x/2",
+            "http://a.example/docs/y/3",
+        ]
+        assert report.duplicates[0].percentage == 100.0
+
+    def test_duplicate(self, connection: sa.Connection) -> None:
+        report = pagereport.page_report(connection, "http://a.example/docs/y/3")
+
+        assert report is not None
+        assert report.links_skipped == 7
+        assert report.duplicate_count == 0
+        assert report.canonical is not None
+        assert (report.canonical.url, report.canonical.distance) == ("http://a.example/docs/x/1", 2)
+        assert report.canonical.differing_bits == hamming.differing_bits(2**64 - 3, 2**64 - 1)
+        assert datetime.now(UTC) - report.first_seen < timedelta(minutes=5)
+
+    def test_unknown(self, connection: sa.Connection) -> None:
+        assert pagereport.page_report(connection, "http://c.example/") is None
+
+    def test_canonical_fingerprints(self, connection: sa.Connection) -> None:
+        ids, values = pagereport.canonical_fingerprints(connection, min_features=10)
+
+        assert sorted(ids) == [1, 5, 8]
+        assert (ids.dtype, values.dtype) == (np.dtype(np.int64), np.dtype(np.uint64))
+        assert {int(v) for v in values} == {fingerprint(2**64 - n).value for n in (1, 5, 8)}
+        urls = pagereport.urls_of(connection, [1, 8])
+        assert urls == {1: "http://a.example/docs/x/1", 8: "file:///data/8.html"}
+
+    def test_sizes(self, connection: sa.Connection) -> None:
+        assert pagereport.store_sizes(connection) == {"crawls": 2, "simhash_values": 8, "duplicate_values": 4}
