@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -79,6 +80,7 @@ class NearDuplicates:
         """Fill the detector with what earlier crawls stored."""
         started = perf_counter()
         self.detector.warm_up()
+        _spare_the_garbage_collector()
         known = self.detector.restore(self.store.known_pages())
         logger.info(
             "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
@@ -226,6 +228,18 @@ class NearDuplicates:
             {"progress": summary.progress(self.crawler.stats.get_stats(), self.writer.backlog)},
             extra={"spider": self.crawler.spider},
         )
+
+
+def _spare_the_garbage_collector() -> None:
+    """Once a process, take the objects of all modules out of what each full collection walks through.
+
+    numba and SQLAlchemy bring 140,000 objects that live as long as the process. Walking through them made full collections 0.24 s
+    dearer in a crawl of 346 pages, a quarter of what the add-on cost. Only once: what is frozen is never collected,
+    which is right for modules, but would keep alive the remains of every crawl of a process that runs many.
+    """
+    if gc.get_freeze_count() == 0:
+        gc.collect()
+        gc.freeze()
 
 
 def _is_start(response: Response) -> bool:
