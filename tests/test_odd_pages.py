@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import logging
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -271,8 +272,14 @@ class TestFolders:
 
 class TestDatabase:
     def test_gone_for_good_closes_the_crawl_with_its_own_reason(
-        self, site: Site, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        site: Site,
+        settings: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
+        caplog.set_level(logging.INFO)
         # Seconds instead of a minute; otherwise the writer as it is.
         monkeypatch.setattr(engines, "BUSY_SECONDS", 0.05)
         monkeypatch.setattr(
@@ -293,6 +300,8 @@ class TestDatabase:
 
         holder.close()
         assert done.stats["finish_reason"] == "neardup_database_unavailable"
+        assert "rows could not be stored" in caplog.text
+        assert "neardup: summary" in caplog.text
         assert 0 < len(done.items) < 100
 
     def test_another_scheme(self, site: Site, settings: dict[str, Any]) -> None:

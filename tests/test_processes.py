@@ -304,9 +304,19 @@ class TestStart:
         assert "Spider opened" not in run.log
 
 
-def test_depth_and_page_limits(run: Run, manuals: Site) -> None:
-    run.crawl("-a", f"url={manuals.url}/{STARTS[0]}", "-s", "DEPTH_LIMIT=1", "-s", "CLOSESPIDER_PAGECOUNT=4")
+def test_depth_limit(run: Run, manuals: Site) -> None:
+    manuals.add("/0", " ".join(f"a{i}" for i in range(50)), "/1")
+    manuals.add("/1", " ".join(f"b{i}" for i in range(50)), "/2")
+    manuals.add("/2", " ".join(f"c{i}" for i in range(50)))
+
+    run.crawl("-a", f"url={manuals.url}/0", "-s", "DEPTH_LIMIT=1")
+
+    assert [item["url"].rpartition("/")[2] for item in run.items] == ["0", "1"]
+
+
+def test_page_limit(run: Run) -> None:
+    run.crawl("-a", f"url={PAGES}", "-s", "CLOSESPIDER_PAGECOUNT=4", "-s", "CONCURRENT_REQUESTS=1")
 
     assert "closespider_pagecount" in run.log
-    # robots.txt is one of the four responses.
-    assert 3 <= len(run.items) < 12
+    assert 4 <= len(run.items) < 56
+    assert run.rows("SELECT COUNT(*) FROM simhash_values") == [(len(run.items),)]

@@ -414,8 +414,14 @@ class TestVerdicts:
         site.add("/after-1", THIRD)
         site.add("/after-2", OTHER)
 
-        done = crawl(Json, settings | {"NEARDUP_ACTION": "drop"}, start=site.url)
+        done = crawl(
+            Json, settings | {"NEARDUP_ACTION": "drop", "NEARDUP_VERDICT_FIELD": "near"}, start=site.url
+        )
 
+        assert [item for item in done.items if "near" not in item] == [
+            {"url": f"{site.url}/1.json"},
+            {"url": f"{site.url}/2.json"},
+        ]
         assert done.neardup("not_html") == 2
         assert done.neardup("pages") == 3
         assert {"/after-1", "/after-2"} <= set(paths(site))

@@ -13,6 +13,7 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import create_looping_call
 
 from neardup.detector import Detector
+from neardup.errors import StoreError
 from neardup.pages import PAGES_PER_CRAWL
 from neardup.scrapy import summary
 from neardup.scrapy.loop import run_in_thread, sleep
@@ -180,7 +181,10 @@ class NearDuplicates:
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         if self._progress is not None and self._progress.running:
             self._progress.stop()
-        await run_in_thread(lambda: self._close_store(reason))
+        try:
+            await run_in_thread(lambda: self._close_store(reason))
+        except StoreError as exc:
+            logger.error("neardup: %(error)s", {"error": exc}, extra={"spider": spider})
         self._update_stats()
         logger.info(
             "%(summary)s",

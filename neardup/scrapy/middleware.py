@@ -11,6 +11,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.verdicts import get_verdict
+from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -99,7 +100,7 @@ class NearDuplicateMiddleware:
     def _tell(self, item: Any, verdict: Verdict) -> None:
         """Write the verdict into the item's field of that name, where the item can have one."""
         field = self.neardup.options.verdict_field
-        if field is None or not ItemAdapter.is_item(item):
+        if field is None or verdict.kind is Kind.NOT_HTML or not ItemAdapter.is_item(item):
             return
         try:
             ItemAdapter(item)[field] = verdict.as_dict()

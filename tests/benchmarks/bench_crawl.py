@@ -16,22 +16,39 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-MODES: dict[str, list[str]] = {
-    "without": ["-s", "ADDONS={}"],
-    "record": ["-s", "NEARDUP_ACTION=record"],
-    "nofollow": ["-s", "NEARDUP_ACTION=nofollow"],
+MODES = {
+    "without": "ADDONS={}",
+    "record": "NEARDUP_ACTION=record",
+    "nofollow": "NEARDUP_ACTION=nofollow",
 }
 STEPS = ("purify", "features", "simhash", "search", "store")
 
 
-def free_port() -> int:
+@contextmanager
+def served(folder: Path, starts: list[str]) -> Iterator[str]:
+    """Serve a folder on loopback, in a process of its own; gives the start URLs, separated by commas."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        port = str(probe.getsockname()[1])
+    server = subprocess.Popen(
+        [sys.executable, "-m", "http.server", port, "--bind", "127.0.0.1", "--directory", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        time.sleep(0.5)
+        yield ",".join(f"http://127.0.0.1:{port}/{start}" for start in starts)
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def crawl(url: str, mode: str, folder: Path) -> dict[str, Any]:
@@ -53,8 +70,7 @@ def crawl(url: str, mode: str, folder: Path) -> dict[str, Any]:
     )
     database = folder / "neardup.db"
     database.unlink(missing_ok=True)
-    pairs = [word for word in MODES[mode] if word != "-s"]
-    command = [sys.executable, "-c", code, url, str(stats_file), "LOG_LEVEL=ERROR", *pairs]
+    command = [sys.executable, "-c", code, url, str(stats_file), "LOG_LEVEL=ERROR", MODES[mode]]
     environment = {**os.environ, "NEARDUP_DATABASE_URL": f"sqlite:///{database}"}
     subprocess.run(command, check=True, cwd=ROOT, env=environment)
     return dict(json.loads(stats_file.read_text()))
@@ -68,32 +84,11 @@ def main() -> None:
     parser.add_argument("starts", nargs="+")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    port = free_port()
-    server = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "http.server",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--directory",
-            str(arguments.folder),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(0.5)
-    url = ",".join(f"http://127.0.0.1:{port}/{start}" for start in arguments.starts)
     results: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            for _ in range(arguments.rounds):
-                for mode, runs in results.items():
-                    runs.append(crawl(url, mode, Path(folder)))
-    finally:
-        server.terminate()
-        server.wait()
+    with served(arguments.folder, arguments.starts) as url, tempfile.TemporaryDirectory() as folder:
+        for _ in range(arguments.rounds):
+            for mode, runs in results.items():
+                runs.append(crawl(url, mode, Path(folder)))
     report(results)
 
 

@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ from neardup.index.scan import LinearScan
 from neardup.simhash import SCHEME, Fingerprint
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
-from tests.benchmarks.bench_crawl import ROOT, free_port
+from tests.benchmarks.bench_crawl import ROOT, served
 
 MAX_DISTANCE = 3
 MIN_FEATURES = 10
@@ -88,33 +87,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("starts", nargs="+")
     arguments = parser.parse_args()
-    port = free_port()
-    server = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "http.server",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--directory",
-            arguments.folder,
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(0.5)
-    http = ",".join(f"http://127.0.0.1:{port}/{start}" for start in arguments.starts)
-    try:
+    with served(arguments.folder, arguments.starts) as http:
         for name, url in (("folder", str(arguments.folder)), ("HTTP", http)):
             with tempfile.TemporaryDirectory() as folder:
                 database = f"sqlite:///{folder}/n.db"
                 for number in ("first", "second"):
                     print(f"{name}, {number} crawl: {crawl(url, database)}")
                     print(compare(database))
-    finally:
-        server.terminate()
-        server.wait()
 
 
 if __name__ == "__main__":
