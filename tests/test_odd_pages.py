@@ -271,6 +271,9 @@ class TestFolders:
 
 
 class TestDatabase:
+    @pytest.mark.parametrize(
+        "more", [{}, {"NEARDUP_CONTENT_FIELD": "html"}], ids=["middleware", "pipeline alone"]
+    )
     def test_gone_for_good_closes_the_crawl_with_its_own_reason(
         self,
         site: Site,
@@ -278,6 +281,7 @@ class TestDatabase:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture,
+        more: dict[str, Any],
     ) -> None:
         caplog.set_level(logging.INFO)
         # Seconds instead of a minute; otherwise the writer as it is.
@@ -291,12 +295,14 @@ class TestDatabase:
             def parse(self, response: Response) -> Iterator[Any]:
                 if not holder.in_transaction:
                     holder.execute("BEGIN EXCLUSIVE")
-                yield from super().parse(response)
+                yield {"url": response.url, "html": response.text}
 
         for number in range(100):
             site.pages[f"/{number}"] = Page(html(WORDS + f" page{number}"))
 
-        done = crawl(Locks, settings | {"DOWNLOAD_DELAY": 0.05}, urls=[f"{site.url}/{n}" for n in range(100)])
+        done = crawl(
+            Locks, settings | more | {"DOWNLOAD_DELAY": 0.05}, urls=[f"{site.url}/{n}" for n in range(100)]
+        )
 
         holder.close()
         assert done.stats["finish_reason"] == "neardup_database_unavailable"

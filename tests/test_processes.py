@@ -304,6 +304,18 @@ class TestStart:
         assert "Spider opened" not in run.log
 
 
+def test_scrapy_shell_works_in_a_project_with_the_addon(run: Run) -> None:
+    page = (PAGES / "clang-13" / "FAQ.html").as_uri()
+    command = [sys.executable, "-m", "scrapy", "shell", page, "-c", "response.css('title::text').get()"]
+    environment = {**os.environ, "NEARDUP_DATABASE_URL": f"sqlite:///{run.database}"}
+    environment.pop("SCRAPY_SETTINGS_MODULE", None)
+
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+    assert "Frequently Asked Questions" in done.stdout, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_depth_limit(run: Run, manuals: Site) -> None:
     manuals.add("/0", " ".join(f"a{i}" for i in range(50)), "/1")
     manuals.add("/1", " ".join(f"b{i}" for i in range(50)), "/2")

@@ -8,9 +8,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import deferred_from_coro
 
 from neardup.detector import Detector
 from neardup.errors import StoreError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.defer import Deferred
     from twisted.internet.task import LoopingCall
 
 logger = logging.getLogger(__name__)
@@ -55,8 +57,9 @@ class NearDuplicates:
         self.crawler = crawler
         self.options = options
         self.store = store
-        assert crawler.spider is not None
-        self.crawl_id = store.begin_crawl(spider=crawler.spider.name, settings=options.recorded)
+        # Commands such as ``scrapy shell`` make the extensions before the spider.
+        spider = crawler.spider or crawler.spidercls
+        self.crawl_id = store.begin_crawl(spider=str(spider.name), settings=options.recorded)
         self.detector = Detector(options.detector, first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
         self.writer = Writer(store, self.crawl_id)
         self.doomed_items: dict[int, tuple[object, Verdict]] = {}
@@ -64,6 +67,7 @@ class NearDuplicates:
         self._links_skipped: set[int] = set()
         self._requests_made: set[int] = set()
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
+        self._closing: Deferred[None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicates:
@@ -117,8 +121,7 @@ class NearDuplicates:
     def take(self, verdict: Verdict) -> None:
         """Count, log and store a verdict."""
         if self.writer.error is not None:
-            logger.error("neardup: closing the crawl: %(error)s", {"error": self.writer.error})
-            raise CloseSpider(DATABASE_UNAVAILABLE)
+            self._close_crawl(self.writer.error)
         stats = self.crawler.stats
         stats.inc_value(summary.STAT_OF_KIND[verdict.kind])
         if verdict.kind is Kind.NOT_HTML:
@@ -137,6 +140,19 @@ class NearDuplicates:
                     "reason": verdict.reason,
                 },
                 extra={"spider": self.crawler.spider},
+            )
+
+    def _close_crawl(self, error: StoreError) -> None:
+        # Not by raising CloseSpider, which Scrapy does not heed in pipelines. Rows of pages still under way are kept.
+        if self._closing is None:
+            logger.error(
+                "neardup: closing the crawl: %(error)s",
+                {"error": error},
+                extra={"spider": self.crawler.spider},
+            )
+            assert self.crawler.engine is not None
+            self._closing = deferred_from_coro(
+                self.crawler.engine.close_spider_async(reason=DATABASE_UNAVAILABLE)
             )
 
     def drops_items(self, verdict: Verdict | None) -> bool:
