@@ -14,4 +14,8 @@ F = TypeVar("F", bound="Callable[..., object]")
 
 def compiled(function: F) -> F:
     """Compile on first call, cache the machine code beside the module, release the GIL while it runs."""
-    return cast("F", numba.njit(cache=True, nogil=True)(function))
+    try:
+        return cast("F", numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:
+        # Neither the module's folder nor the user's can be written to: every process compiles for itself.
+        return cast("F", numba.njit(nogil=True)(function))

@@ -97,11 +97,13 @@ class Detector:
         self._followed: Counter[int] = Counter()
 
     def warm_up(self) -> None:
-        """Compile what the first page would otherwise wait for: seconds after an installation, 0.1 s from then on."""
+        """Compile what pages would otherwise wait for: seconds after an installation, 0.1 s from then on."""
         fingerprint = simhash.fingerprint({"warm": 1, "up": 1})
         assert fingerprint is not None
         index = PSMIndex(max_distance=self.options.max_distance, recall=self.options.recall)
-        index.add(fingerprint.value, 0)
+        index.extend(*self.pages.fingerprints([]))
+        for row in range(1000):  # enough to make it grow
+            index.add(fingerprint.value ^ row, row)
         index.find_first(fingerprint)
         index.remove(fingerprint.value, 0)
 

@@ -43,6 +43,8 @@ _MOST_WAITING = 5_000
 
 _POLL_SECONDS = 0.05
 
+_NOTICEABLE_SECONDS = 1.0
+
 
 class NearDuplicates:
     """Opens the store, fills the index from it, judges pages, and writes what was found.
@@ -86,6 +88,12 @@ class NearDuplicates:
         started = perf_counter()
         self.detector.warm_up()
         _spare_the_garbage_collector()
+        if perf_counter() - started > _NOTICEABLE_SECONDS:
+            logger.info(
+                "neardup: compiled for this machine in %(seconds).1f s; the next start will find it done",
+                {"seconds": perf_counter() - started},
+            )
+        started = perf_counter()
         known = self.detector.restore(self.store.known_pages())
         logger.info(
             "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
