@@ -6,6 +6,7 @@ import functools
 import gzip
 import logging
 import sqlite3
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -309,6 +310,40 @@ class TestDatabase:
         assert "rows could not be stored" in caplog.text
         assert "neardup: summary" in caplog.text
         assert 0 < len(done.items) < 100
+
+    def test_crawl_waits_while_too_many_rows_wait(
+        self, site: Site, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(engines, "BUSY_SECONDS", 0.05)
+        monkeypatch.setattr(extension, "_MOST_WAITING", 5)
+        monkeypatch.setattr(extension, "Writer", functools.partial(Writer, batch_seconds=0.01))
+        holder = sqlite3.connect(tmp_path / "n.db", isolation_level=None, check_same_thread=False)
+        backlogs: list[int] = []
+
+        class Chain(OnePage):
+            """Each page links to the next; the database is locked from the first on, for a second."""
+
+            def parse(self, response: Response) -> Iterator[Any]:
+                neardup = self.crawler.get_extension(extension.NearDuplicates)
+                assert neardup is not None
+                if not backlogs:
+                    holder.execute("BEGIN EXCLUSIVE")
+                    threading.Timer(1.0, holder.execute, ["ROLLBACK"]).start()
+                backlogs.append(neardup.writer.backlog)
+                number = int(response.url.rpartition("/")[2])
+                if number < 60:
+                    yield scrapy.Request(f"{site.url}/{number + 1}")
+
+        for number in range(61):
+            site.pages[f"/{number}"] = Page(html(" ".join(f"page{number}word{i}" for i in range(30))))
+
+        done = crawl(Chain, settings, urls=[f"{site.url}/0"])
+
+        holder.close()
+        assert len(backlogs) == done.neardup("pages") == 61
+        assert 5 <= max(backlogs) <= 7
+        assert done.neardup("store_retries") > 0
+        assert done.neardup("rows_written") == 61
 
     def test_another_scheme(self, site: Site, settings: dict[str, Any]) -> None:
         with Store.open(settings["NEARDUP_DATABASE_URL"], scheme="other/1") as store:
