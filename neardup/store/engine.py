@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from neardup.errors import ConfigurationError, DatabaseUnavailable
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Dialect, Engine
     from sqlalchemy.pool import ConnectionPoolEntry
 
 BUSY_SECONDS = 30
@@ -39,10 +39,16 @@ def database_url(text: str) -> URL:
     """Read and check a database URL; ConfigurationError says what is allowed, and never shows a password."""
     try:
         url = make_url(text)
-    except ArgumentError as exc:
-        # Not a URL: no part of it can be told to be the password, so none is shown.
-        raise ConfigurationError(f"the database URL cannot be read; it must be like {_ALLOWED}") from exc
+    except (ArgumentError, ValueError):
+        # Not a URL, or one whose port is no number: no part of it can be told to be the password, so none is shown. Nor is
+        # the cause: SQLAlchemy repeats the whole text in it (2.0.36 does, 2.0.44 does not), for every log with a traceback.
+        raise ConfigurationError(f"the database URL cannot be read; it must be like {_ALLOWED}") from None
     backend = url.get_backend_name()
+    if backend != "sqlite" and "@" in f"{url.host}{url.database}":
+        # The password ends at the first @; what is left of it has become the host, which is not masked.
+        raise ConfigurationError(
+            'the database URL cannot be read: an "@" in the password must be written "%40"'
+        )
     if backend not in _DRIVERS:
         raise ConfigurationError(f"database URL {masked(url)}: must be like {_ALLOWED}")
     if backend == "sqlite":
@@ -77,6 +83,8 @@ def make_engine(url: URL, *, create: bool = True) -> Engine:
         connect_args = {"timeout": BUSY_SECONDS}
     try:
         engine = create_engine(url, connect_args=connect_args, pool_pre_ping=backend != "sqlite")
+    except ValueError as exc:
+        raise _refused_options(url, exc) from exc
     except ModuleNotFoundError as exc:
         extra = _DRIVERS[backend][1]
         raise ConfigurationError(
@@ -85,18 +93,38 @@ def make_engine(url: URL, *, create: bool = True) -> Engine:
     if backend == "sqlite":
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin)
+    else:
+
+        @event.listens_for(engine, "do_connect")
+        def connect(dialect: Dialect, record: object, args: list[Any], options: dict[str, Any]) -> Any:
+            try:
+                return dialect.connect(*args, **options)
+            except (TypeError, ValueError) as exc:
+                # PyMySQL takes the options of the URL as arguments: an unknown one is no error of its own.
+                raise _refused_options(url, exc) from exc
+
     return engine
 
 
 def unavailable(url: URL, exc: Exception) -> DatabaseUnavailable:
     """What to raise when the database does not do as told; the driver's own words, without the password."""
-    reason = " ".join(str(exc.orig if isinstance(exc, DBAPIError) else exc).split())
-    if url.password:
-        reason = reason.replace(str(url.password), "***")
+    reason = _reason(url, exc.orig if isinstance(exc, DBAPIError) else exc)
     hint = "check that the server runs and NEARDUP_DATABASE_URL is right"
     if url.get_backend_name() == "sqlite":
         hint = "check the path and its permissions, the free space, and whether another program holds a lock on it"
     return DatabaseUnavailable(f"database {masked(url)} cannot be used: {reason} ({hint})")
+
+
+def _refused_options(url: URL, exc: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f"database URL {masked(url)}: the driver refuses an option: {_reason(url, exc)}"
+    )
+
+
+def _reason(url: URL, exc: BaseException | None) -> str:
+    """What the driver says, in one line and without the password."""
+    reason = " ".join(str(exc).split())
+    return reason.replace(str(url.password), "***") if url.password else reason
 
 
 def _prepare_file(url: URL, *, create: bool) -> None:

@@ -180,8 +180,12 @@ class Writer:
             self._write_each(batch)
 
     def _write_each(self, batch: _Batch) -> None:
-        """Store the rows one by one; what the database refuses is logged, and the rest is kept."""
-        for page_id, (verdict, seen) in batch.verdicts.items():
+        """Store the rows one by one; what the database refuses is logged, and the rest is kept.
+
+        Each row leaves the batch when it is done with: should the database go away on the way, those before it are neither
+        logged nor counted again.
+        """
+        for page_id, (verdict, seen) in list(batch.verdicts.items()):
             links = {page_id: batch.links[page_id]} if page_id in batch.links else {}
             try:
                 self._write(_Batch({page_id: (verdict, seen)}, links))
@@ -193,9 +197,9 @@ class Writer:
                     "neardup: the row of %(url)s is not stored: %(reason)s",
                     {"url": verdict.url, "reason": self.store.unavailable(exc)},
                 )
-        self._write(
-            _Batch({}, {page: links for page, links in batch.links.items() if page not in batch.verdicts})
-        )
+            del batch.verdicts[page_id]
+            batch.links.pop(page_id, None)
+        self._write(batch)
 
     def _write(self, batch: _Batch) -> None:
         """One transaction: pages first, because relations refer to them."""
@@ -210,10 +214,12 @@ class Writer:
                     for verdict, seen in batch.verdicts.values()
                     if verdict.is_duplicate
                 ]
+                # A page that is new has no relation, unless another process stored it: were that one's relation kept, the
+                # two processes could make two pages duplicates of each other, and neither would be canonical.
                 others = [
                     self._id(page)
                     for page, (verdict, _) in batch.verdicts.items()
-                    if not verdict.is_duplicate and verdict.kind is not Kind.NEW
+                    if not verdict.is_duplicate and (verdict.kind is not Kind.NEW or page in self._stored_id)
                 ]
                 if others:
                     connection.execute(statements.DELETE_RELATIONS, {"ids": others})
