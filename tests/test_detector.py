@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -311,6 +312,8 @@ def test_higher_recall_probes_more() -> None:
     probes = []
     for recall in (0.5, 0.95, 1.0):
         one = detector(recall=recall)
+        others = np.random.default_rng(1).integers(0, 2**64 - 1, size=10_000, dtype=np.uint64)
+        one.index.extend(others, np.arange(1000, 11_000))
         one.examine_text("u", TEXTS["apple"])
         probes.append(one.index.stats.probes)
 

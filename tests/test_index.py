@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import functools
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
@@ -11,18 +12,22 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from neardup import hamming
 from neardup.errors import ConfigurationError
-from neardup.index import kernels
+from neardup.index import flips, kernels, pool
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
+from neardup.index.tables import MankuTables, MultiIndexHashing
 from neardup.simhash import Fingerprint
 from tests import psm_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from neardup.index.base import Index
 
 ALL_ONES = 2**64 - 1
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 
 def query(value: int, *, seed: int = 0) -> Fingerprint:
@@ -38,17 +43,15 @@ def flip(fingerprint: Fingerprint, ranks: tuple[int, ...]) -> int:
     return fingerprint.value ^ sum(1 << (63 - int(order[rank])) for rank in ranks)
 
 
-def ranks_of(combination: tuple[int, ...]) -> int:
-    return sum(1 << (index - 1) for index in combination)
-
-
 INDEXES: list[Callable[[int], Index]] = [
     lambda max_distance: PSMIndex(max_distance=max_distance, recall=1.0),
     lambda max_distance: LinearScan(max_distance=max_distance),
+    lambda max_distance: MultiIndexHashing(max_distance=max_distance),
+    lambda max_distance: MankuTables(max_distance=max_distance),
 ]
 
 
-@pytest.fixture(params=INDEXES, ids=["psm", "scan"])
+@pytest.fixture(params=INDEXES, ids=["psm", "scan", "multi-index", "manku"])
 def make_index(request: pytest.FixtureRequest) -> Callable[[int], Index]:
     return request.param  # type: ignore[no-any-return]
 
@@ -60,13 +63,6 @@ class TestNext:
         assert psm_reference.following((1, 2, 3)) == [(1, 2, 4)]
         assert psm_reference.following((1, 2, 4)) == [(1, 2, 5), (1, 3, 4)]
         assert psm_reference.following((1, 3, 4)) == [(1, 3, 5), (2, 3, 4)]
-
-    @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
-    def test_compiled_next_equals_the_printed_one(self, size: int) -> None:
-        for combination in itertools.combinations(range(1, 13), size):
-            expected = [ranks_of(successor) for successor in psm_reference.following(combination)]
-            found = [int(ranks) for ranks in kernels.successors(np.uint64(ranks_of(combination))) if ranks]
-            assert found == expected, combination
 
     @pytest.mark.parametrize("size", [1, 2, 3, 4])
     def test_each_combination_is_generated_exactly_once(self, size: int) -> None:
@@ -92,73 +88,154 @@ class TestNext:
         assert [cost for cost, _ in by_heap] == pytest.approx([cost for cost, _ in by_sorting])
 
 
-class TestProbing:
-    """The compiled probing loop against the reference enumeration."""
+def odds_of(fingerprint: Fingerprint) -> Floats:
+    """The flip model in plain NumPy."""
+    return np.asarray((1.0 + flips.FLIP_SLOPE * fingerprint.relative_weights()) ** -8.0)
 
-    @pytest.mark.parametrize("max_distance", [1, 2, 3, 5])
-    def test_probes_are_those_of_the_reference(self, max_distance: int) -> None:
-        # With a fingerprint of every prefix stored, each probe meets exactly one candidate, and at distance 64 - p
-        # of freedom below the prefix all of them can be made matches: their order is the order of the probes.
-        wanted = query(0x0123456789ABCDEF, seed=3)
-        index = PSMIndex(max_distance=max_distance, recall=1.0)
-        shift = 64 - index.prefix_bits
-        low = wanted.value & ((1 << shift) - 1)
-        for prefix in range(1 << index.prefix_bits):
-            index.add(prefix << shift | low, prefix)
 
-        found = [match.value ^ wanted.value for match in index.find_all(wanted)]
+def sets_of(odds: Floats, size: int) -> float:
+    """Sum over all sets of ``size`` bits of the product of their odds: a coefficient of the product of all (1 + odds · x)."""
+    return float(functools.reduce(np.convolve, ([1.0, odd] for odd in odds), np.ones(1))[size])
 
-        assert index.prefix_bits == 7
-        assert index.stats.candidates == len(found) == index.stats.probes
-        odds = np.exp(-kernels.FLIP_SLOPE * wanted.relative_weights())
-        behind = [_sets_of(odds[7:], size) for size in range(max_distance + 1)]
-        order = np.argsort(wanted.relative_weights()[:7])
+
+class TestFlips:
+    """The flips written down for a table with p prefix bits, against the thesis's heap."""
+
+    @staticmethod
+    def planned(wanted: Fingerprint, *, prefix_bits: int, max_distance: int, recall: float) -> list[int]:
+        masks, found = np.zeros(192, dtype=np.uint64), np.zeros(1 << 14, dtype=np.uint64)
+        count = flips.plan_flips(
+            wanted.weights,
+            prefix_bits,
+            max_distance,
+            recall,
+            flips.workspace(),
+            masks,
+            found,
+            np.zeros(1 << 14),
+        )
+        return [int(flip) for flip in found[:count]]
+
+    @pytest.mark.parametrize("max_distance", [0, 1, 2, 3, 5])
+    @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99, 1.0])
+    def test_flips_are_those_of_the_heap_until_the_target_is_covered(
+        self, max_distance: int, recall: float
+    ) -> None:
+        wanted, prefix_bits = query(0x0123456789ABCDEF, seed=3), 9
+        odds = odds_of(wanted)
+        order = np.argsort(wanted.relative_weights()[:prefix_bits])
+        behind = [sets_of(odds[prefix_bits:], size) for size in range(max_distance + 1)]
+        whole = sum(
+            sets_of(odds[:prefix_bits], s) * behind[max_distance - s] for s in range(max_distance + 1)
+        )
         costs = [-float(np.log(odds[j])) for j in order]
         offsets = [-float(np.log(behind[max_distance - size])) for size in range(max_distance + 1)]
-        expected = [
-            sum(1 << (63 - int(order[i - 1])) for i in combination)
-            for _, combination in psm_reference.by_heap(costs, max_distance, offsets)
-        ]
-        assert found == [0, *expected]
-
-    @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
-    def test_probes_stop_when_the_target_is_covered(self, recall: float) -> None:
-        # The covered probability of the reference enumeration, summed until the target is reached.
-        wanted = query(0xFEDCBA9876543210, seed=7)
-        index = PSMIndex(max_distance=3, recall=recall)
-
-        index.find_all(wanted)
-
-        odds = np.exp(-kernels.FLIP_SLOPE * wanted.relative_weights())
-        whole = _sets_of(odds, 3)
-        covered, probes = _sets_of(odds[7:], 3) / whole, 1
-        costs = sorted(-float(np.log(odd)) for odd in odds[:7])
-        offsets = [-float(np.log(_sets_of(odds[7:], 3 - size))) for size in range(4)]
-        for cost, _ in psm_reference.by_heap(costs, 3, offsets):
-            if covered >= recall:
+        expected, covered = [0], behind[max_distance] / whole
+        for cost, combination in psm_reference.by_heap(costs, max_distance, offsets):
+            if covered >= recall and recall < 1.0:
                 break
             covered += float(np.exp(-cost)) / whole
-            probes += 1
-        assert index.stats.probes == probes
+            expected.append(sum(1 << (63 - int(order[i - 1])) for i in combination))
+
+        found = self.planned(wanted, prefix_bits=prefix_bits, max_distance=max_distance, recall=recall)
+
+        assert len(found) == len(expected)
+        assert set(found) == set(expected)
+
+    def test_a_large_last_band_is_cut_exactly(self) -> None:
+        # Equal weights make bands of hundreds of combinations with the same chance.
+        even = Fingerprint(0, -np.ones(64))
+        half = self.planned(even, prefix_bits=20, max_distance=3, recall=0.5)
+        most = self.planned(even, prefix_bits=20, max_distance=3, recall=0.9)
+
+        assert 1 < len(half) < len(most) < 1351
+        assert len(set(most)) == len(most)
+
+
+class TestWalk:
+    """Which leaves of the tree are probed, against their probabilities written down one by one."""
+
+    BITS = 11
+
+    def probed(self, wanted: Fingerprint, *, max_distance: int, recall: float) -> tuple[set[int], int]:
+        """Flips of the two levels above the leaves (6 bits) that were probed, and the number of probes.
+
+        All 2,048 fingerprints that differ from the query in the leading 11 bits only are stored: 32 to a leaf. A leaf is
+        probed if the one that differs in just its flips is found.
+        """
+        index = PSMIndex(max_distance=max_distance, recall=recall)
+        shift = 64 - self.BITS
+        low = wanted.value & ((1 << shift) - 1)
+        for prefix in range(1 << self.BITS):
+            index.add(prefix << shift | low, prefix)
+        found = {(match.value ^ wanted.value) >> 58 << 58 for match in index.find_all(wanted)}
+        assert index.stats.candidates == 32 * index.stats.probes
+        return found, index.stats.probes
+
+    @pytest.mark.parametrize("max_distance", [1, 2, 3, 5])
+    def test_recall_1_probes_every_leaf_within_the_distance(self, max_distance: int) -> None:
+        found, probes = self.probed(query(0xFEDCBA9876543210, seed=7), max_distance=max_distance, recall=1.0)
+
+        assert found == {flip << 58 for flip in range(64) if flip.bit_count() <= max_distance}
+        assert probes == len(found)
+
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
+    def test_most_probable_leaves_until_the_target_is_covered(self, seed: int, recall: float) -> None:
+        wanted = query(0xFEDCBA9876543210, seed=seed)
+        odds = odds_of(wanted)
+        behind = [sets_of(odds[6:], size) for size in range(4)]
+        chance = {
+            flip << 58: float(np.prod([odds[j] for j in range(6) if flip >> (5 - j) & 1])) * behind[3 - size]
+            for flip in range(64)
+            if (size := flip.bit_count()) <= 3
+        }
+        whole = sum(chance.values())
+
+        found, probes = self.probed(wanted, max_distance=3, recall=recall)
+
+        assert 0 in found
+        assert probes == len(found)
+        assert sum(chance[flip] for flip in found) >= recall * whole * (1 - 1e-9)
+        # Within a band of probabilities, a factor of two, the order is free.
+        left = [chance[flip] for flip in chance if flip not in found]
+        assert not left or max(left) <= 2.001 * min((chance[flip] for flip in found if flip), default=whole)
+        fewest = np.searchsorted(np.cumsum(sorted(chance.values(), reverse=True)), recall * whole) + 1
+        assert probes <= 1.5 * fewest + 2
+
+    def test_the_threshold_remembered_from_other_queries_changes_no_promise(self) -> None:
+        # Queries with clear weights end at a high threshold, one with even weights needs a low one, and back.
+        rng = np.random.default_rng(4)
+        index = PSMIndex(recall=0.9)
+        index.extend(rng.integers(0, ALL_ONES, 200_000, dtype=np.uint64), np.arange(200_000))
+        clear = Fingerprint(0, -np.where(np.arange(64) % 9 == 0, 0.001, 1.0))
+        even = Fingerprint(0, -np.ones(64))
+        probes = []
+        for wanted in (even, *[clear] * 50, even, *[even] * 50, clear):
+            before = index.stats.probes
+            index.find_all(wanted)
+            probes.append(index.stats.probes - before)
+
+        assert probes[51] >= probes[0] / 2
+        assert max(probes[1:51]) < min(probes[51:102])
+        assert probes[-1] <= 2 * probes[1] + 8
 
     def test_higher_target_takes_more_probes(self) -> None:
-        probes = []
-        for recall in (0.5, 0.8, 0.95, 1.0):
-            index = PSMIndex(recall=recall)
-            index.find_all(query(12345))
-            probes.append(index.stats.probes)
+        wanted = query(12345)
+        probes = [self.probed(wanted, max_distance=3, recall=recall)[1] for recall in (0.5, 0.9, 0.99, 1.0)]
 
         assert probes == sorted(set(probes))
 
     def test_stats_count_queries_probes_and_empty_ones(self) -> None:
-        index = PSMIndex(max_distance=3, recall=0.95)
+        index = PSMIndex(max_distance=3, recall=1.0)
         wanted = query(1 << 63)
+        for low in range(300):  # all in one child of the root
+            index.add(low, low)
 
         index.find_all(wanted)
 
         assert index.stats.queries == 1
-        assert index.stats.probes == index.stats.empty_probes > 1
-        assert index.stats.candidates == 0
+        assert index.stats.probes > index.stats.empty_probes >= 1
 
     def test_find_first_stops_at_the_first_probe_for_a_twin(self) -> None:
         index = PSMIndex()
@@ -169,13 +246,6 @@ class TestProbing:
 
         assert match == (5, 99, 0)
         assert (index.stats.probes, index.stats.candidates) == (1, 1)
-
-
-def _sets_of(odds: np.ndarray[tuple[int, ...], np.dtype[np.float64]], size: int) -> float:
-    """Sum over all sets of ``size`` bits of the product of their odds, by writing them down."""
-    return float(
-        sum(np.prod(odds[list(chosen)]) for chosen in itertools.combinations(range(len(odds)), size))
-    )
 
 
 class TestIndex:
@@ -258,31 +328,162 @@ def test_recall_out_of_range(recall: float) -> None:
         PSMIndex(recall=recall)
 
 
-def test_grows_in_place_and_keeps_everything() -> None:
+@pytest.mark.parametrize("row", [-1, 1 << 32])
+def test_rows_are_32_bits(make_index: Callable[[int], Index], row: int) -> None:
+    index = make_index(3)
+    with pytest.raises((ValueError, ConfigurationError), match=str(row)):
+        index.add(1, row)
+    with pytest.raises((ValueError, ConfigurationError), match=str(row)):
+        index.extend(np.array([1, 2], dtype=np.uint64), np.array([0, row]))
+
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize("value", [-1, 1 << 64])
+def test_a_value_that_is_no_fingerprint_leaves_nothing_behind(value: int) -> None:
     index = PSMIndex()
-    rng = np.random.default_rng(2)
-    values = rng.integers(0, ALL_ONES, size=30_000, dtype=np.uint64, endpoint=True)
+    with pytest.raises(OverflowError):
+        index.add(value, 1)
 
+    index.add(7, 2)
+    assert index.find_first(query(7)) == (2, 7, 0)
+    assert len(index) == 1
+
+
+def test_find_first_or_add(make_index: Callable[[int], Index]) -> None:
+    index = make_index(3)
+    wanted = query(0xABCDEF)
+
+    assert index.find_first_or_add(wanted, 1) is None
+    assert index.find_first_or_add(wanted, 2) == (1, 0xABCDEF, 0)
+    assert len(index) == 1
+
+
+def test_find_first_or_add_grows(make_index: Callable[[int], Index]) -> None:
+    index = make_index(0)
+    rng = np.random.default_rng(3)
+    values = np.unique(rng.integers(0, ALL_ONES, size=6000, dtype=np.uint64))
     for row, value in enumerate(values):
-        index.add(int(value), row)
+        assert index.find_first_or_add(query(int(value)), row) is None
 
-    assert index.prefix_bits > 7
     assert len(index) == len(values)
     assert all(int(value) in index for value in values)
-    match = index.find_first(query(int(values[17])))
-    assert match is not None
-    assert match.row == 17
 
 
-def test_skewed_prefixes_spill_over_and_are_found() -> None:
-    # 3,000 fingerprints with one and the same prefix need 375 buckets' worth of slots.
+def test_replace(make_index: Callable[[int], Index]) -> None:
+    index = make_index(0)
+    index.add(5, 1)
+
+    assert not index.replace(6, 7, 1)
+    assert index.replace(5, 7, 1)
+    assert 5 not in index
+    assert index.find_first(query(7)) == (1, 7, 0)
+
+
+def test_memory_of_uniform_and_skewed_fingerprints() -> None:
+    rng = np.random.default_rng(6)
+    uniform = rng.integers(0, ALL_ONES, size=300_000, dtype=np.uint64)
+    skewed = np.packbits(rng.random((300_000, 64)) < rng.beta(0.5, 0.5, 64), axis=1).view(">u8").ravel()
+    for values in (uniform, skewed.astype(np.uint64)):
+        index = PSMIndex()
+        for start in range(0, len(values), 5000):
+            index.extend(values[start : start + 5000], np.arange(start, start + 5000))
+
+        assert len(index) == 300_000
+        assert index.nbytes / len(index) <= 24
+
+
+@pytest.mark.parametrize("shared_bits", [0, 20, 40, 58])
+def test_fingerprints_that_share_their_prefix_do_not_pile_up(shared_bits: int) -> None:
+    rng = np.random.default_rng(8)
+    values = rng.integers(0, 1 << (64 - shared_bits), size=20_000, dtype=np.uint64)
     index = PSMIndex(max_distance=0)
-    values = np.arange(3000, dtype=np.uint64)
+    index.extend(values, np.arange(20_000))
 
-    index.extend(values, np.arange(3000))
+    for value in values[:200]:
+        assert index.find_first(query(int(value))) is not None
 
+    # With 58 shared bits, 64 values with some 300 copies each are left: the first of them is a match.
+    if shared_bits < 58:
+        assert index.stats.candidates <= int(kernels.LIMITS.max()) * index.stats.probes
+    assert index.stats.probes == 200
+
+
+def test_many_copies_of_one_fingerprint() -> None:
+    index = PSMIndex(max_distance=1)
+    for row in range(5000):
+        index.add(42, row)
+    index.add(43, 5000)
+
+    assert index.find_first(query(42)) is not None
+    assert len(index.find_all(query(42))) == 5001
+    for row in range(0, 5000, 2):
+        assert index.remove(42, row)
+    assert sorted(match.row for match in index.find_all(query(43))) == [*range(1, 5000, 2), 5000]
+
+
+def test_freed_memory_is_used_again() -> None:
+    rng = np.random.default_rng(9)
+    index = PSMIndex()
+    values = [int(value) for value in rng.integers(0, ALL_ONES, size=20_000, dtype=np.uint64)]
+    for row, value in enumerate(values):
+        index.add(value, row)
+    before = index.nbytes
+    for _ in range(3):
+        for row, value in enumerate(values):
+            assert index.remove(value, row)
+        assert len(index) == 0
+        for row, value in enumerate(values):
+            index.add(value, row)
+
+    assert index.nbytes <= 1.3 * before
+
+
+def test_arrays_make_the_same_index_again() -> None:
+    rng = np.random.default_rng(10)
+    index = PSMIndex()
+    values = rng.integers(0, ALL_ONES, size=5000, dtype=np.uint64)
+    index.extend(values, np.arange(5000))
+    saved = {name: array.copy() for name, array in index.arrays().items()}
+    for array in saved.values():
+        array.flags.writeable = False
+
+    again = PSMIndex.from_arrays(saved, max_distance=5, recall=0.5)
+
+    assert (again.max_distance, again.recall, again.stats.queries) == (5, 0.5, 0)
+    assert all(again.find_first(query(int(value))) == index.find_first(query(int(value))) for value in values)
+    again.extend(values, np.arange(5000, 10_000))
+    assert (len(again), len(index)) == (10_000, 5000)
+
+
+@pytest.mark.parametrize("name", ["heads", "values", "rows", "free", "state"])
+def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
+    index = PSMIndex()
+    index.extend(np.arange(500, dtype=np.uint64), np.arange(500))
+    arrays = index.arrays()
+    arrays[name] = arrays[name][:-1]
+
+    with pytest.raises(ValueError, match="do not fit together"):
+        PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95)
+
+
+def test_growing_without_reserved_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As on a system that does not reserve: arrays double by copies.
+    monkeypatch.setattr(pool, "_NO_RESERVE", {})
+    monkeypatch.setattr(pool, "_COPIED_SLOTS", 1 << 13)
+    index = PSMIndex()
+    values = np.random.default_rng(2).integers(0, ALL_ONES, size=30_000, dtype=np.uint64)
+    index.extend(values, np.arange(30_000))
+
+    assert len(pool.grown(np.ones(1 << 13), 0)) == 1 << 14
     assert all(int(value) in index for value in values)
-    assert index.find_all(query(2999)) == [(2999, 2999, 0)]
+
+
+def test_reserved_address_space_is_zero_and_keeps_what_was_there() -> None:
+    grown = pool.grown(np.arange(1 << 20, dtype=np.uint64), 0)
+
+    assert np.array_equal(grown[: 1 << 20], np.arange(1 << 20))
+    assert not grown[1 << 20 : 1 << 21].any()
 
 
 @pytest.mark.parametrize("max_distance", [1, 3, 6])
@@ -311,7 +512,7 @@ def test_recall_of_simulated_edits_reaches_the_target(max_distance: int) -> None
 
 
 class IndexAgainstScan(RuleBasedStateMachine):
-    """PSM with recall 1 and the linear scan answer alike, whatever was added and removed before."""
+    """PSM with recall 1 and the linear scan answer alike, whatever was added, removed, replaced, saved and loaded before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -326,6 +527,13 @@ class IndexAgainstScan(RuleBasedStateMachine):
         self.scan.add(value, row)
         self.entries.append((value, row))
 
+    @rule(prefix=st.integers(0, 3), start=st.integers(0, 50), count=st.integers(1, 300))
+    def extend(self, prefix: int, start: int, count: int) -> None:
+        values = (np.arange(start, start + count, dtype=np.uint64) << np.uint64(56)) | np.uint64(prefix)
+        for index in (self.psm, self.scan):
+            index.extend(values, np.arange(count))
+        self.entries += [(int(value), row) for row, value in enumerate(values)]
+
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
         if self.entries:
@@ -334,14 +542,37 @@ class IndexAgainstScan(RuleBasedStateMachine):
             assert self.scan.remove(value, row)
             self.entries.remove((value, row))
 
+    @rule(data=st.data(), low=st.integers(0, 15))
+    def replace(self, data: st.DataObject, low: int) -> None:
+        if self.entries:
+            value, row = data.draw(st.sampled_from(self.entries))
+            assert self.psm.replace(value, low, row)
+            assert self.scan.replace(value, low, row)
+            self.entries.remove((value, row))
+            self.entries.append((low, row))
+
     @rule(row=st.integers(0, 2**31))
     def remove_what_is_not_there(self, row: int) -> None:
         assert not self.psm.remove(1 << 40, row)
         assert not self.scan.remove(1 << 40, row)
 
-    @rule(prefix=st.integers(0, 3), low=st.integers(0, 15), seed=st.integers(0, 9))
-    def search(self, prefix: int, low: int, seed: int) -> None:
+    @rule()
+    def save_and_load(self) -> None:
+        self.psm = PSMIndex.from_arrays(self.psm.arrays(), max_distance=2, recall=1.0)
+
+    @rule(prefix=st.integers(0, 3), low=st.integers(0, 15), seed=st.integers(0, 9), row=st.integers(0, 2**31))
+    def find_or_add(self, prefix: int, low: int, seed: int, row: int) -> None:
         wanted = query(prefix << 62 | low, seed=seed)
+        exact = self.scan.find_all(wanted)
+        match = self.psm.find_first_or_add(wanted, row)
+        assert match in exact if exact else match is None
+        if not exact:
+            self.scan.add(wanted.value, row)
+            self.entries.append((wanted.value, row))
+
+    @rule(high=st.integers(0, 255), low=st.integers(0, 15), seed=st.integers(0, 9))
+    def search(self, high: int, low: int, seed: int) -> None:
+        wanted = query(high << 56 | low, seed=seed)
         exact = sorted(self.scan.find_all(wanted))
         assert sorted(self.psm.find_all(wanted)) == exact
         first = self.psm.find_first(wanted)

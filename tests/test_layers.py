@@ -18,7 +18,9 @@ OWNERS = {
     "scrapy": ("neardup.scrapy", "neardup.cli", "neardup.commands", "crawler"),
     "twisted": ("neardup.scrapy",),
     "itemadapter": ("neardup.scrapy",),
-    "numba": ("neardup.compiled",),
+    "numba": ("neardup.compiled", "neardup.index.prefetch"),
+    "llvmlite": ("neardup.index.prefetch",),
+    "pyarrow": ("neardup.batch_files",),
     "bs4": ("neardup.purify",),
 }
 """Who may import which library."""
@@ -28,7 +30,22 @@ LAYERS = (
     ("neardup.cli", "neardup.commands"),
     ("neardup.scrapy",),
     ("neardup.detector", "neardup.store"),
-    ("neardup.index", "neardup.purify", "neardup.verdict", "neardup.pages"),
+    (
+        "neardup.batch",
+        "neardup.batch_files",
+        "neardup.batch_kernels",
+        "neardup.batch_pairs",
+        "neardup.batch_plan",
+        "neardup.batch_progress",
+    ),
+    (
+        "neardup.index",
+        "neardup.purify",
+        "neardup.verdict",
+        "neardup.pages",
+        "neardup.page_kernels",
+        "neardup.snapshot",
+    ),
     ("neardup.simhash",),
     ("neardup.features", "neardup.hamming", "neardup.compiled", "neardup.errors"),
 )

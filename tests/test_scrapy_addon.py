@@ -242,6 +242,11 @@ class TestSettings:
         assert done.neardup("duplicates") == 0
 
     def test_recall(self, small_site: Site, settings: dict[str, Any]) -> None:
+        # More pages than one leaf of the index holds: only then is there a choice of leaves to probe.
+        pages = [f"/{number}" for number in range(60)]
+        for page in pages:
+            small_site.add(page, " ".join(f"{page[1:]}w{i}" for i in range(20)))
+        small_site.add("/", OTHER, *pages)
         low = crawl(LinkSpider, settings | {"NEARDUP_RECALL": 0.5}, start=small_site.url)
         settings["NEARDUP_DATABASE_URL"] += ".other"
         high = crawl(LinkSpider, settings | {"NEARDUP_RECALL": "0.999"}, start=small_site.url)

@@ -43,7 +43,14 @@ class Index(Protocol):
     """Fingerprints with row numbers, searchable as soon as ``add`` returns."""
 
     max_distance: int
-    stats: ProbeStats
+
+    @property
+    def stats(self) -> ProbeStats:
+        """What searching has cost so far."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the stored fingerprints take up, with their row numbers and all that finds them."""
 
     def __len__(self) -> int: ...
 
@@ -51,7 +58,7 @@ class Index(Protocol):
         """Whether exactly this fingerprint is stored."""
 
     def add(self, value: int, row: int) -> None:
-        """Store a fingerprint under a row number ≥ 0; the same value may be stored under several rows."""
+        """Store a fingerprint under a row number, 0 ≤ row < 2^32; the same value may be stored under several rows."""
 
     def extend(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
         """Store many fingerprints at once; both arrays have shape (n,)."""
@@ -59,11 +66,27 @@ class Index(Protocol):
     def remove(self, value: int, row: int) -> bool:
         """Take a stored fingerprint out again; False if it is not there."""
 
+    def replace(self, value: int, new_value: int, row: int) -> bool:
+        """Store another fingerprint under a row in place of the one it had; False if it had not, and nothing is done."""
+
     def find_first(self, query: Fingerprint) -> Match | None:
         """Any one match, or None (PSM_F)."""
 
+    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
+        """:meth:`find_first`; where it finds nothing, the query is stored under ``row``."""
+
     def find_all(self, query: Fingerprint) -> list[Match]:
         """All matches found, in no particular order (PSM_A)."""
+
+
+MOST_ROWS = 1 << 32
+"""Row numbers are stored in four bytes."""
+
+
+def check_rows(smallest: int, largest: int) -> None:
+    """ValueError if an index cannot store these row numbers."""
+    if smallest < 0 or largest >= MOST_ROWS:
+        raise ValueError(f"row numbers must be 0 to {MOST_ROWS - 1}, not {smallest} to {largest}")
 
 
 def check_max_distance(max_distance: int) -> int:

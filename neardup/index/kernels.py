@@ -1,8 +1,17 @@
-"""The hot loops of PSM, compiled by numba. No Python object is touched; the caller owns every array.
+"""The tree of the PSM index, compiled by numba. No Python object is touched; the caller owns every array.
 
-The table is an array of shape (slots, 2), dtype uint64: column 0 holds a fingerprint, column 1 its row number plus one,
-0 marking an empty slot, so that a probe touches one run of memory. ``slots`` is 2^p buckets of ``BUCKET`` slots: a
-fingerprint's home is the bucket of its p leading bits, and what does not fit goes to the next free slots (linear probing).
+The fingerprints stand in a tree of prefixes, three bits a level:
+
+- ``heads`` (uint64): ``heads[0]`` is the root; node k has its eight children at ``heads[8 k : 8 k + 8]``, one cache line. A
+  head is a node (bit 63 set, its number in the lower 32 bits) or a leaf: how many fingerprints it holds in the lower 32 bits
+  and, above them, the line where they begin.
+- ``values`` (uint64) and ``rows`` (uint32): lines of eight slots, one cache line of values each. The fingerprints of a leaf stand
+  together in an extent of lines, whose size follows from their number (:func:`lines_for`).
+- ``free`` (uint8): 1 for a line that is not in use. Neighbouring free lines make one larger space by themselves.
+- ``state`` (int64): the numbers named below.
+
+A leaf that is full (``LIMITS``) becomes a node. So the number of prefix bits (p of the thesis) is a local one: larger where
+fingerprints are dense, and it grows with the index, one leaf at a time.
 """
 
 from __future__ import annotations
@@ -16,24 +25,66 @@ from neardup.compiled import compiled
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-BUCKET = 8
+LINE = 8
+"""Slots of a cache line of 64 bytes."""
 
-FLIP_SLOPE = 40.0
-"""Decay of a bit's flip odds with its relative weight: odds(j) = exp(-FLIP_SLOPE · |W_j| / ‖W‖).
+STEP = 3
+"""Bits a level."""
 
-Eq. 4.5 estimates the flip probability as 1 - |W_j|/‖W‖, which ranks the bits but gives an average bit (relative weight
-0.1) a probability of 0.9. Its exponential form keeps the ranking; the slope was fitted to the pairs at distance 1 to 3
-of the LLVM 15 and 16 manuals, the hardest of four real sets (most pairs at distance 3): targets of 0.90, 0.95 and 0.99
-reached 0.904, 0.950 and 0.990 there with p = 22.
+CHILDREN = 1 << STEP
+
+DEEPEST = 21
+"""Level at which no bits are left that could divide a leaf (but the last): 63 bits are prefix."""
+
+LIMITS = np.array([40, 52, 67, 88, 114, 148, 192, 250], dtype=np.int64)
+"""Fingerprints a leaf may hold, one of these by its place. Comparing is cheap, eight at a time; probing more leaves is not.
+
+They are an eighth of a factor of eight apart. With one limit for all, the leaves of evenly spread fingerprints would all
+divide at once and grow together, and free memory would always be of the wrong size.
 """
 
-_MIXER = np.uint64(0x9E3779B97F4A7C15)
+SIZE, TOP, FREE, CURSOR, NODES, DEPTH = range(6)
+"""Places in ``state``: fingerprints stored; lines ever used; how many of them are free; where the search for free ones goes on;
+nodes in use, the root's line included; deepest level."""
+QUERIES, PROBES, EMPTY_PROBES, CANDIDATES = range(6, 10)
+COSTS = slice(QUERIES, CANDIDATES + 1)
+"""What searching has cost."""
+STATE_SIZE = 10
+
+_SMALL_CLASSES = 32
+_LOOKED_AT = 4096
+"""Lines that are looked at for a free extent before new ground is taken."""
+_MOST_FREE = 8
+"""Free lines are looked for when they are more than an eighth of all."""
+
+
+def _capacities() -> npt.NDArray[np.int64]:
+    """Lines of an extent of each class: 1 to 32, then a quarter more from one to the next."""
+    lines = list(range(_SMALL_CLASSES + 1))
+    while lines[-1] < 1 << 31:
+        lines.append(lines[-1] * 5 // 4)
+    return np.array(lines, dtype=np.int64)
+
+
+CAPACITIES = _capacities()
+
 _ONE = np.uint64(1)
+NODE = np.uint64(1 << 63)
+COUNT = np.uint64(0xFFFFFFFF)
+SHIFT = np.uint64(32)
+"""Parts of a head: the mark of a node; the number of its fingerprints, or of the node; how far up its first line stands."""
+_CHILD = np.uint64(CHILDREN - 1)
+
+
+@compiled
+def signed(number: np.uint64) -> int:
+    """A signed integer: numba turns an unsigned one with a signed one into a float."""
+    return np.int64(number)  # type: ignore[return-value]
 
 
 @compiled
 def popcount(bits: np.uint64) -> int:
-    """Number of ones, by the textbook sums in parallel."""
+    """Number of ones, by the textbook sums in parallel (which LLVM knows as one instruction)."""
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
     bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -41,274 +92,285 @@ def popcount(bits: np.uint64) -> int:
 
 
 @compiled
-def home(value: np.uint64, prefix_bits: int) -> int:
-    """First slot of the bucket of a fingerprint's prefix.
-
-    The prefix is mixed, not used as it is: real fingerprints are skewed, and buckets that neighbour each other would
-    overflow into each other. An odd multiplier modulo 2^p is a bijection: no two prefixes share a bucket.
-    """
-    prefix = value >> np.uint64(64 - prefix_bits)
-    return int((prefix * _MIXER) & ((_ONE << np.uint64(prefix_bits)) - _ONE)) * BUCKET
+def limit_of(place: int) -> int:
+    """How many fingerprints the leaf whose head stands there may hold."""
+    return int(LIMITS[signed((np.uint64(place) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(61))])
 
 
 @compiled
-def insert(table: npt.NDArray[np.uint64], prefix_bits: int, value: np.uint64, row: int) -> None:
-    """Put a fingerprint into the first free slot from its home on; the table must have one."""
-    mask = table.shape[0] - 1
-    slot = home(value, prefix_bits)
-    while table[slot, 1] != 0:
-        slot = (slot + 1) & mask
-    table[slot, 0] = value
-    table[slot, 1] = np.uint64(row + 1)
+def child_of(value: np.uint64, level: int) -> int:
+    """The three bits of a fingerprint that choose a child at a level."""
+    return signed((value >> np.uint64(64 - STEP - STEP * level)) & _CHILD)
 
 
 @compiled
-def insert_many(
-    table: npt.NDArray[np.uint64],
-    prefix_bits: int,
+def leaf(line: int, count: int) -> np.uint64:
+    """Head of a leaf."""
+    return (np.uint64(line) << SHIFT) | np.uint64(count)
+
+
+@compiled
+def lines_for(count: int) -> int:
+    """Lines of the extent that holds ``count`` fingerprints."""
+    lines = (count + LINE - 1) // LINE
+    if lines <= _SMALL_CLASSES:
+        return lines
+    size = _SMALL_CLASSES
+    while CAPACITIES[size] < lines:
+        size += 1
+    return int(CAPACITIES[size])
+
+
+@compiled
+def _allocate(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], lines: int) -> int:
+    """First of so many neighbouring lines not in use, free ones if some are found soon, else new ones; there must be room."""
+    if lines == 0:
+        return 0
+    if state[FREE] * _MOST_FREE > state[TOP]:
+        at, run = state[CURSOR], 0
+        end = min(at + _LOOKED_AT, state[TOP])
+        while at < end:
+            run = run + 1 if free[at] else 0
+            at += 1
+            if run == lines:
+                free[at - lines : at] = 0
+                state[FREE] -= lines
+                state[CURSOR] = at
+                return int(at - lines)
+        state[CURSOR] = at - run if at < state[TOP] else 0
+    line = state[TOP]
+    state[TOP] += lines
+    return int(line)
+
+
+@compiled
+def _release(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], line: int, lines: int) -> None:
+    free[line : line + lines] = 1
+    state[FREE] += lines
+
+
+@compiled
+def _resized(
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    free: npt.NDArray[np.uint8],
+    state: npt.NDArray[np.int64],
+    head: np.uint64,
+    count: int,
+) -> np.uint64:
+    """Head of a leaf after its extent has been made to fit another number of fingerprints."""
+    line, before = signed(head >> SHIFT), signed(head & COUNT)
+    old, new = lines_for(before), lines_for(count)
+    if new > old > 0 and new == old + 1 and line + old < state[TOP] and free[line + old]:
+        free[line + old] = 0
+        state[FREE] -= 1
+    elif new > old:
+        moved = _allocate(free, state, new)
+        for i in range(before):
+            values[moved * LINE + i] = values[line * LINE + i]
+            rows[moved * LINE + i] = rows[line * LINE + i]
+        _release(free, state, line, old)
+        line = moved
+    elif new < old:
+        _release(free, state, line + new, old - new)
+    return leaf(line if count > 0 else 0, count)
+
+
+@compiled
+def _divide(
+    heads: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    free: npt.NDArray[np.uint8],
+    state: npt.NDArray[np.int64],
+    place: int,
+    level: int,
+) -> None:
+    """Turn a full leaf into a node and deal its fingerprints out to its children."""
+    line, count = signed(heads[place] >> SHIFT), signed(heads[place] & COUNT)
+    first, end = line * LINE, line * LINE + count
+    node = state[NODES]
+    state[NODES] = node + 1
+    state[DEPTH] = max(state[DEPTH], level + 1)
+    children = heads[node * CHILDREN : (node + 1) * CHILDREN]
+    children[:] = np.uint64(0)
+    for slot in range(first, end):
+        children[child_of(values[slot], level)] += _ONE
+    for child in range(CHILDREN):
+        children[child] |= np.uint64(_allocate(free, state, lines_for(signed(children[child])))) << SHIFT
+    for slot in range(first, end):
+        child = child_of(values[slot], level)
+        # The lower half counts down, so the first slots are filled last.
+        children[child] -= _ONE
+        to = signed(children[child] >> SHIFT) * LINE + signed(children[child] & COUNT)
+        values[to], rows[to] = values[slot], rows[slot]
+    for slot in range(first, end):
+        children[child_of(values[slot], level)] += _ONE
+    _release(free, state, line, lines_for(count))
+    heads[place] = NODE | np.uint64(node)
+
+
+@compiled
+def _place_of(heads: npt.NDArray[np.uint64], value: np.uint64) -> tuple[int, int]:
+    """Where the head of a fingerprint's leaf stands, and its level."""
+    place, level = 0, 0
+    while heads[place] & NODE:
+        place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
+        level += 1
+    return place, level
+
+
+ADDED, NO_ROOM = 0, 1
+"""What :func:`add` answers. ``NO_ROOM``: nothing is changed; an array must grow first."""
+
+
+@compiled
+def has_room(
+    heads: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64], state: npt.NDArray[np.int64], lines: int
+) -> bool:
+    """Whether a leaf can be divided, level after level, and one can be given an extent of ``lines``."""
+    return bool(
+        (state[NODES] + DEEPEST) * CHILDREN <= heads.size
+        and (state[TOP] + lines + DEEPEST * CHILDREN * 4) * LINE <= values.size
+    )
+
+
+@compiled
+def add(
+    heads: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    free: npt.NDArray[np.uint8],
+    state: npt.NDArray[np.int64],
+    value: np.uint64,
+    row: int,
+) -> int:
+    """Store a fingerprint in its leaf, which is divided first if it is full."""
+    place, level = _place_of(heads, value)
+    count = signed(heads[place] & COUNT)
+    if not has_room(heads, values, state, lines_for(count + 1)):
+        return NO_ROOM
+    while count >= limit_of(place) and level < DEEPEST:
+        _divide(heads, values, rows, free, state, place, level)
+        place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
+        count = signed(heads[place] & COUNT)
+        level += 1
+    heads[place] = _resized(values, rows, free, state, heads[place], count + 1)
+    slot = signed(heads[place] >> SHIFT) * LINE + count
+    values[slot] = value
+    rows[slot] = row
+    state[SIZE] += 1
+    return ADDED
+
+
+@compiled
+def add_many(
+    heads: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    free: npt.NDArray[np.uint8],
+    state: npt.NDArray[np.int64],
+    new_values: npt.NDArray[np.uint64],
+    new_rows: npt.NDArray[np.int64],
+    start: int,
+) -> int:
+    """:func:`add` one after the other from ``start`` on, until there is no room; returns how many are done with."""
+    for i in range(start, new_values.size):
+        if add(heads, values, rows, free, state, new_values[i], int(new_rows[i])) != ADDED:
+            return i
+    return new_values.size
+
+
+@compiled
+def gather_neighbours(
     values: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.int64],
+    near_values: npt.NDArray[np.uint64],
+    near_rows: npt.NDArray[np.int64],
 ) -> None:
+    """Copy fingerprints and rows, ordered by their 12 leading bits: neighbours in the tree are then added one after the other."""
+    shift = np.uint64(52)
+    places = np.zeros(4097, dtype=np.int64)
     for i in range(values.size):
-        insert(table, prefix_bits, values[i], rows[i])
+        places[signed(values[i] >> shift) + 1] += 1
+    for bucket in range(4096):
+        places[bucket + 1] += places[bucket]
+    for i in range(values.size):
+        bucket = signed(values[i] >> shift)
+        near_values[places[bucket]] = values[i]
+        near_rows[places[bucket]] = rows[i]
+        places[bucket] += 1
 
 
 @compiled
-def rehash(old: npt.NDArray[np.uint64], new: npt.NDArray[np.uint64], prefix_bits: int) -> None:
-    """Move everything from an old table to an empty one with ``prefix_bits``."""
-    for slot in range(old.shape[0]):
-        if old[slot, 1] != 0:
-            insert(new, prefix_bits, old[slot, 0], int(old[slot, 1]) - 1)
+def locate(
+    heads: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    value: np.uint64,
+    row: int,
+) -> int:
+    """Slot of a stored fingerprint, or -1; ``row`` -1: under any row."""
+    head = heads[_place_of(heads, value)[0]]
+    first = signed(head >> SHIFT) * LINE
+    for slot in range(first, first + signed(head & COUNT)):
+        if values[slot] == value and (row < 0 or np.int64(rows[slot]) == row):
+            return slot
+    return -1
 
 
 @compiled
-def delete(table: npt.NDArray[np.uint64], prefix_bits: int, value: np.uint64, row: int) -> bool:
-    """Take out an entry and close the gap, so that no run of slots is cut in two (no tombstones)."""
-    mask = table.shape[0] - 1
-    gap = home(value, prefix_bits)
-    while table[gap, 1] != 0 and not (table[gap, 0] == value and int(table[gap, 1]) == row + 1):
-        gap = (gap + 1) & mask
-    if table[gap, 1] == 0:
+def remove(
+    heads: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    free: npt.NDArray[np.uint8],
+    state: npt.NDArray[np.int64],
+    value: np.uint64,
+    row: int,
+) -> bool:
+    """Take a fingerprint out; the last of its leaf takes its slot. False: it is not there."""
+    slot = locate(heads, values, rows, value, row)
+    if slot < 0:
         return False
-    slot = gap
-    while True:
-        slot = (slot + 1) & mask
-        if table[slot, 1] == 0:
-            break
-        # An entry may move into the gap only if its home is not behind the gap.
-        if ((slot - home(table[slot, 0], prefix_bits)) & mask) >= ((slot - gap) & mask):
-            table[gap, 0] = table[slot, 0]
-            table[gap, 1] = table[slot, 1]
-            gap = slot
-    table[gap, 1] = 0
+    place, _ = _place_of(heads, value)
+    head = heads[place]
+    last = signed(head >> SHIFT) * LINE + signed(head & COUNT) - 1
+    values[slot], rows[slot] = values[last], rows[last]
+    heads[place] = _resized(values, rows, free, state, head, signed(head & COUNT) - 1)
+    state[SIZE] -= 1
     return True
 
 
 @compiled
-def _up_to_size(odds: npt.NDArray[np.float64], first: int, largest: int) -> npt.NDArray[np.float64]:
-    """Sums over all sets of s bits from ``first`` on of the product of their odds, s = 0 … largest."""
-    sums = np.zeros(largest + 1)
-    sums[0] = 1.0
-    for j in range(first, 64):
-        for size in range(largest, 0, -1):
-            sums[size] += odds[j] * sums[size - 1]
-    return sums
-
-
-@compiled
-def _weakest_first(relative: npt.NDArray[np.float64], prefix_bits: int) -> npt.NDArray[np.int64]:
-    """Positions of the p leading bits, weakest first."""
-    order = np.empty(prefix_bits, dtype=np.int64)
-    for position in range(prefix_bits):
-        at = position
-        while at > 0 and relative[order[at - 1]] > relative[position]:
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = position
-    return order
-
-
-@compiled
-def _push(
-    costs: npt.NDArray[np.float64], sets: npt.NDArray[np.uint64], size: int, cost: float, ranks: np.uint64
-) -> int:
-    at = size
-    while at > 0 and costs[(at - 1) >> 1] > cost:
-        parent = (at - 1) >> 1
-        costs[at], sets[at] = costs[parent], sets[parent]
-        at = parent
-    costs[at], sets[at] = cost, ranks
-    return size + 1
-
-
-@compiled
-def _pop(costs: npt.NDArray[np.float64], sets: npt.NDArray[np.uint64], size: int) -> int:
-    """Drop the cheapest entry, which the caller has read at index 0."""
-    size -= 1
-    cost, ranks = costs[size], sets[size]
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and costs[child + 1] < costs[child]:
-            child += 1
-        if costs[child] >= cost:
-            break
-        costs[at], sets[at] = costs[child], sets[child]
-        at = child
-    costs[at], sets[at] = cost, ranks
-    return size
-
-
-@compiled
-def successors(ranks: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Function *next* (Sood, algorithm 2) on a combination written as a set of ranks, bit r for the r-th weakest bit.
-
-    The first successor moves the strongest member up by one. The second exists only if, below the run of neighbouring
-    ranks that ends at the strongest member, exactly one rank is free and the one under it is a member: that member
-    moves up into the free rank. 0 stands for *null*. Each combination has exactly one predecessor.
-    """
-    top = _ONE
-    while top <= ranks >> _ONE:
-        top = top << _ONE
-    first = (ranks ^ top) | (top << _ONE)
-    free = top
-    while free & ranks:
-        free = free >> _ONE
-    below = free >> _ONE
-    if below & ranks:
-        return first, (ranks ^ below) | free
-    return first, np.uint64(0)
-
-
-@compiled
-def _flips(ranks: np.uint64, order: npt.NDArray[np.int64]) -> np.uint64:
-    """The fingerprint bits to flip for a combination of ranks."""
-    flips = np.uint64(0)
-    rank = 0
-    while ranks:
-        if ranks & _ONE:
-            flips = flips | (_ONE << np.uint64(63 - order[rank]))
-        ranks = ranks >> _ONE
-        rank += 1
-    return flips
-
-
-@compiled
-def _cost(ranks: np.uint64, order: npt.NDArray[np.int64], relative: npt.NDArray[np.float64]) -> float:
-    """Negative logarithm of a combination's odds: the product of eq. 4.6 as a sum (section VII.E)."""
-    cost = 0.0
-    rank = 0
-    while ranks:
-        if ranks & _ONE:
-            cost += FLIP_SLOPE * relative[order[rank]]
-        ranks = ranks >> _ONE
-        rank += 1
-    return cost
-
-
-@compiled
-def search(
-    table: npt.NDArray[np.uint64],
-    prefix_bits: int,
+def compare(
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    head: np.uint64,
     value: np.uint64,
-    relative: npt.NDArray[np.float64],
-    max_distance: int,
-    recall: float,
-    only_first: bool,
-    matches: npt.NDArray[np.uint64],
-    counts: npt.NDArray[np.int64],
-) -> int:
-    """Probe the table in falling probability of the combinations until ``recall`` of the probability is covered.
-
-    A pair at distance exactly ``max_distance`` flips the set B of prefix bits with probability
-    odds(B) · E(h - |B|) / E', where E(s) sums the odds of all sets of s bits behind the prefix and E' those of all sets of
-    h bits. That is the order of the probes, and their sum the part of the recall reached. Pairs at smaller distances
-    are found sooner. The first probe flips nothing, so an exact twin is always found.
-
-    ``relative``: shape (64,), |W_j|/‖W‖. ``matches``: shape (m, 3), receives row, value and distance of the first m
-    matches. ``counts``: shape (3,), receives probes, empty probes, candidates. Returns the number of matches.
-    """
-    odds = np.exp(-FLIP_SLOPE * relative)
-    behind = _up_to_size(odds, prefix_bits, max_distance)
-    whole = _up_to_size(odds, 0, max_distance)[max_distance]
-    order = _weakest_first(relative, prefix_bits)
-    costs = np.empty(256)
-    sets = np.empty(256, dtype=np.uint64)
-    heap_size = 0
-    for size in range(1, min(max_distance, prefix_bits) + 1):
-        if behind[max_distance - size] > 0.0:
-            ranks = (_ONE << np.uint64(size)) - _ONE
-            cost = _cost(ranks, order, relative) - np.log(behind[max_distance - size])
-            heap_size = _push(costs, sets, heap_size, cost, ranks)
-    limit = _ONE << np.uint64(prefix_bits)
-    covered = behind[max_distance] / whole
-    flips = np.uint64(0)
-    found = 0
-    while True:
-        found = _probe(table, prefix_bits, value, flips, max_distance, only_first, matches, counts, found)
-        if covered >= recall or heap_size == 0 or (only_first and found > 0):
-            return found
-        cost, ranks = costs[0], sets[0]
-        heap_size = _pop(costs, sets, heap_size)
-        covered += np.exp(-cost) / whole
-        flips = _flips(ranks, order)
-        if heap_size + 2 > costs.size:
-            costs = np.concatenate((costs, np.empty(costs.size)))
-            sets = np.concatenate((sets, np.empty(sets.size, dtype=np.uint64)))
-        first, second = successors(ranks)
-        offset = np.log(behind[max_distance - popcount(ranks)])
-        if first < limit:
-            heap_size = _push(costs, sets, heap_size, _cost(first, order, relative) - offset, first)
-        if second:
-            heap_size = _push(costs, sets, heap_size, _cost(second, order, relative) - offset, second)
-
-
-@compiled
-def _probe(
-    table: npt.NDArray[np.uint64],
-    prefix_bits: int,
-    value: np.uint64,
-    flips: np.uint64,
     max_distance: int,
     only_first: bool,
     matches: npt.NDArray[np.uint64],
-    counts: npt.NDArray[np.int64],
     found: int,
 ) -> int:
-    """Compare the query with all fingerprints that share the probed prefix; returns the matches found so far."""
-    mask = table.shape[0] - 1
-    shift = np.uint64(64 - prefix_bits)
-    wanted = (value ^ flips) >> shift
-    slot = home(value ^ flips, prefix_bits)
-    candidates = 0
-    while table[slot, 1] != 0:
-        stored = table[slot, 0]
-        if stored >> shift == wanted:
-            candidates += 1
-            distance = popcount(stored ^ value)
-            if distance <= max_distance:
-                if found < matches.shape[0]:
-                    matches[found, 0] = table[slot, 1] - _ONE
-                    matches[found, 1] = stored
-                    matches[found, 2] = np.uint64(distance)
-                found += 1
-                if only_first:
-                    break
-        slot = (slot + 1) & mask
-    counts[0] += 1
-    counts[1] += candidates == 0
-    counts[2] += candidates
+    """Compare a fingerprint with all of one leaf, a cache line at a time; returns the number of matches so far."""
+    slot = signed(head >> SHIFT) * LINE
+    end = slot + signed(head & COUNT)
+    while slot < end:
+        nearest = 64
+        for i in range(LINE):
+            nearest = min(nearest, popcount(values[slot + i] ^ value))
+        if nearest <= max_distance:
+            # What stands behind the last fingerprint is left from earlier.
+            for near in range(slot, min(slot + LINE, end)):
+                distance = popcount(values[near] ^ value)
+                if distance <= max_distance:
+                    if found < matches.shape[0]:
+                        matches[found, 0] = rows[near]
+                        matches[found, 1] = values[near]
+                        matches[found, 2] = np.uint64(distance)
+                    found += 1
+                    if only_first:
+                        return found
+        slot += LINE
     return found
-
-
-@compiled
-def contains(table: npt.NDArray[np.uint64], prefix_bits: int, value: np.uint64) -> bool:
-    mask = table.shape[0] - 1
-    slot = home(value, prefix_bits)
-    while table[slot, 1] != 0:
-        if table[slot, 0] == value:
-            return True
-        slot = (slot + 1) & mask
-    return False

@@ -1,41 +1,50 @@
-"""Probabilistic SimHash Matching (Sood, chapters IV and V.A) on a table that grows in place."""
+"""Probabilistic SimHash Matching (Sood, chapters IV and V.A) on an index that grows while it is searched."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from array import array
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neardup.errors import ConfigurationError
-from neardup.index import kernels
-from neardup.index.base import Match, ProbeStats, check_max_distance
+from neardup.index import kernels, walk
+from neardup.index.base import Match, ProbeStats, check_max_distance, check_rows
+from neardup.index.pool import grown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from neardup.simhash import Fingerprint
 
-_FEWEST_PREFIX_BITS = 7
-_FULL = 5
-"""Entries per bucket of 8 slots, on average, at which the table doubles. Linear probing slows down beyond that."""
-
+_FIRST_SLOTS = 1 << 12
 _FIRST_MATCHES = 64
+_MOST_WAITING = 256
+_GATHERED_FROM = 1 << 14
 
 
 class PSMIndex:
     """Finds stored fingerprints within ``max_distance`` of a query by flipping the query's weakest bits.
 
-    The p leading bits of a fingerprint choose its bucket. A query probes its own bucket, then those reached by
-    flipping combinations of its weak bits among the p, in falling probability (eq. 4.6, algorithm 2), and compares
-    whole fingerprints there. It stops when the combinations probed cover ``recall`` of the probability that a pair at
-    exactly ``max_distance`` differs in just these bits: a page with clear weights needs few probes, one with many weak bits more.
+    Fingerprints with the same leading bits stand together in a leaf of a tree of prefixes. A query looks into the leaf of
+    its own prefix, so that an exact twin is always found, then into those reached by flipping combinations of its weak
+    bits, in falling probability (eq. 4.6), and compares whole fingerprints there. It stops when the leaves probed cover
+    ``recall`` of the probability that a pair at exactly ``max_distance`` differs in just these bits: a page with clear
+    weights needs few probes, one with many weak bits more.
 
-    Where this leaves the thesis: its table is sorted and built once, with 2^p offsets; here buckets of a hash table, which
-    take an ``add`` after each query, and p grows with the table (p ≈ log2(n) - 2, a few candidates a probe).
-    The number of probes is chosen per query from a recall target instead of a fixed k, and the flip probabilities of eq. 4.5 are
-    scaled to measured ones (see :data:`neardup.index.kernels.FLIP_SLOPE`).
+    Where this leaves the thesis: its table is sorted and built once, with one number p of prefix bits for all; here a
+    full leaf is divided by three more bits, so p is larger where fingerprints are dense, and grows with
+    the index, one leaf at a time: no call takes longer than dividing one leaf. The number of probes is chosen per query
+    from a recall target instead of a fixed k, and the flip probabilities of eq. 4.5 are calibrated
+    (:data:`neardup.index.flips.FLIP_SLOPE`). There is no heap: see :mod:`neardup.index.walk`.
 
-    Growing doubles the table in one step: a pause of about 50 ms at a million fingerprints.
+    Skewed fingerprints: a leaf holds at most 250, unless they agree in 63 bits, and those are within distance 1 of
+    each other. So ``add`` moves, and a probe compares, at most 250 fingerprints that are not copies; a path has at most 21 steps.
+
+    Memory: 12 bytes a slot, some 15.5 a fingerprint with all that belongs to it (``nbytes``). An index is for one thread at
+    a time.
     """
 
     def __init__(self, *, max_distance: int = 3, recall: float = 0.95) -> None:
@@ -43,74 +52,155 @@ class PSMIndex:
             raise ConfigurationError(f"recall must be above 0 and at most 1, not {recall}")
         self.max_distance = check_max_distance(max_distance)
         self.recall = recall
-        self.stats = ProbeStats()
-        self.prefix_bits = _FEWEST_PREFIX_BITS
-        self._size = 0
-        self._table = _empty_table(self.prefix_bits)
+        self._heads = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
+        self._values = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
+        self._rows = np.zeros(_FIRST_SLOTS, dtype=np.uint32)
+        self._free = np.zeros(_FIRST_SLOTS // kernels.LINE, dtype=np.uint8)
+        self._state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
+        self._state[kernels.NODES] = 1
+        # Calling compiled code costs more than storing a fingerprint, so those added one by one wait for each other here.
+        self._waiting = array("Q")
+        self._waiting_rows = array("I")
+        self._workspace = walk.workspace()
+        self._matches = np.zeros((_FIRST_MATCHES, 3), dtype=np.uint64)
+
+    @property
+    def stats(self) -> ProbeStats:
+        queries, probes, empty_probes, candidates = self._state[kernels.COSTS].tolist()
+        return ProbeStats(queries, probes, empty_probes, candidates)
+
+    @property
+    def nbytes(self) -> int:
+        self._flush()
+        nodes, lines = self._state[[kernels.NODES, kernels.TOP]].tolist()
+        return int(8 * kernels.CHILDREN * nodes + (12 * kernels.LINE + 1) * lines)
 
     def __len__(self) -> int:
-        return self._size
+        return int(self._state[kernels.SIZE]) + len(self._waiting)
 
     def __contains__(self, value: int) -> bool:
-        return bool(kernels.contains(self._table, self.prefix_bits, np.uint64(value)))
+        self._flush()
+        return bool(kernels.locate(self._heads, self._values, self._rows, np.uint64(value), -1) >= 0)
 
     def add(self, value: int, row: int) -> None:
-        self._make_room(1)
-        kernels.insert(self._table, self.prefix_bits, np.uint64(value), row)
-        self._size += 1
+        check_rows(row, row)
+        self._waiting.append(value)
+        self._waiting_rows.append(row)
+        if len(self._waiting) >= _MOST_WAITING:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Store what waits; every method that looks at what is stored calls this first."""
+        if self._waiting:
+            values = np.array(self._waiting, dtype=np.uint64)
+            rows = np.array(self._waiting_rows, dtype=np.int64)
+            del self._waiting[:], self._waiting_rows[:]
+            self._add_many(values, rows)
 
     def extend(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
-        self._make_room(len(values))
-        kernels.insert_many(self._table, self.prefix_bits, values, rows)
-        self._size += len(values)
+        if len(values) == 0:
+            return
+        check_rows(int(rows.min()), int(rows.max()))
+        self._flush()
+        if len(values) >= _GATHERED_FROM:
+            near_values, near_rows = np.empty_like(values), np.empty_like(rows)
+            kernels.gather_neighbours(values, rows, near_values, near_rows)
+            values, rows = near_values, near_rows
+        self._add_many(values, rows)
+
+    def _add_many(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+        done = 0
+        while (done := kernels.add_many(*self._arrays(), values, rows, done)) < len(values):
+            self._grow()
 
     def remove(self, value: int, row: int) -> bool:
-        removed = bool(kernels.delete(self._table, self.prefix_bits, np.uint64(value), row))
-        self._size -= removed
-        return removed
+        self._flush()
+        return bool(kernels.remove(*self._arrays(), np.uint64(value), row))
+
+    def replace(self, value: int, new_value: int, row: int) -> bool:
+        if not self.remove(value, row):
+            return False
+        self.add(new_value, row)
+        return True
 
     def find_first(self, query: Fingerprint) -> Match | None:
-        matches, found = self._search(query, room=1, only_first=True)
-        return _match(matches[0]) if found else None
+        return Match(*self._matches[0].tolist()) if self._search(query, only_first=True) else None
+
+    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
+        check_rows(row, row)
+        self._flush()
+        found, answer = walk.search_or_add(
+            *self._arrays(), np.uint64(query.value), query.weights, self.max_distance, self.recall, row,
+            *self._workspace, self._matches,
+        )  # fmt: skip
+        if found:
+            return Match(*self._matches[0].tolist())
+        if answer == kernels.NO_ROOM:
+            self.add(query.value, row)
+        return None
 
     def find_all(self, query: Fingerprint) -> list[Match]:
-        matches, found = self._search(query, room=_FIRST_MATCHES, only_first=False)
-        return [_match(matches[i]) for i in range(found)]
+        costs = self._state[kernels.COSTS].copy()
+        while (found := self._search(query, only_first=False)) > len(self._matches):
+            self._matches = np.zeros((2 * found, 3), dtype=np.uint64)
+            self._state[kernels.COSTS] = costs
+        return [Match(*match) for match in self._matches[:found].tolist()]
 
-    def _search(
-        self, query: Fingerprint, *, room: int, only_first: bool
-    ) -> tuple[npt.NDArray[np.uint64], int]:
-        relative = query.relative_weights()
-        while True:
-            matches = np.empty((room, 3), dtype=np.uint64)
-            counts = np.zeros(3, dtype=np.int64)
-            found = kernels.search(
-                self._table, self.prefix_bits, np.uint64(query.value), relative, self.max_distance,
-                self.recall, only_first, matches, counts,
-            )  # fmt: skip
-            if found <= room:
-                break
-            room = found
-        self.stats.queries += 1
-        self.stats.probes += int(counts[0])
-        self.stats.empty_probes += int(counts[1])
-        self.stats.candidates += int(counts[2])
-        return matches, found
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All that :meth:`from_arrays` needs to make the same index again; the arrays are the index's own."""
+        self._flush()
+        return {"state": self._state, **{name: full[:used] for name, full, used in self._in_use()}}
 
-    def _make_room(self, entries: int) -> None:
-        prefix_bits = self.prefix_bits
-        while self._size + entries > _FULL << prefix_bits:
-            prefix_bits += 1
-        if prefix_bits > self.prefix_bits:
-            table = _empty_table(prefix_bits)
-            kernels.rehash(self._table, table, prefix_bits)
-            self._table, self.prefix_bits = table, prefix_bits
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], *, max_distance: int, recall: float
+    ) -> PSMIndex:
+        """The index that gave these :meth:`arrays`, searched with settings of its own. ValueError: they do not fit together."""
+        index = cls(max_distance=max_distance, recall=recall)
+        if arrays["state"].shape != index._state.shape:
+            raise ValueError("the arrays of the index do not fit together")
+        index._state[:] = arrays["state"]
+        index._state[kernels.COSTS] = 0
+        for name, full, used in index._in_use():
+            if len(arrays[name]) != used:
+                raise ValueError("the arrays of the index do not fit together")
+            larger = grown(full, used)
+            larger[:used] = arrays[name]
+            setattr(index, f"_{name}", larger)
+        return index
 
+    def _in_use(self) -> list[tuple[str, npt.NDArray[Any], int]]:
+        """Name, array and number of elements in use."""
+        nodes, lines = self._state[[kernels.NODES, kernels.TOP]].tolist()
+        return [
+            ("heads", self._heads, nodes * kernels.CHILDREN),
+            ("values", self._values, lines * kernels.LINE),
+            ("rows", self._rows, lines * kernels.LINE),
+            ("free", self._free, lines),
+        ]
 
-def _empty_table(prefix_bits: int) -> npt.NDArray[np.uint64]:
-    return np.zeros((kernels.BUCKET << prefix_bits, 2), dtype=np.uint64)
+    def _search(self, query: Fingerprint, *, only_first: bool) -> int:
+        self._flush()
+        return walk.search(
+            self._heads, self._values, self._rows, self._state, np.uint64(query.value), query.weights, self.max_distance, self.recall, only_first,
+            *self._workspace, self._matches,
+        )  # fmt: skip
 
+    def _arrays(
+        self,
+    ) -> tuple[
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint8],
+        npt.NDArray[np.int64],
+    ]:
+        return self._heads, self._values, self._rows, self._free, self._state
 
-def _match(row_value_distance: npt.NDArray[np.uint64]) -> Match:
-    row, value, distance = row_value_distance
-    return Match(int(row), int(value), int(distance))
+    def _grow(self) -> None:
+        """Double what little is left of (:func:`neardup.index.kernels.has_room`)."""
+        if (int(self._state[kernels.NODES]) + kernels.DEEPEST) * kernels.CHILDREN > len(self._heads):
+            self._heads = grown(self._heads, 0)
+        else:
+            self._values, self._rows = grown(self._values, 0), grown(self._rows, 0)
+            self._free = grown(self._free, len(self._values) // kernels.LINE)

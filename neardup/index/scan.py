@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup import hamming
-from neardup.index.base import Match, ProbeStats, check_max_distance
+from neardup.index.base import Match, ProbeStats, check_max_distance, check_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,6 +30,10 @@ class LinearScan:
         self._rows = np.empty(_FIRST_CAPACITY, dtype=np.int64)
         self._size = 0
 
+    @property
+    def nbytes(self) -> int:
+        return self._values.nbytes + self._rows.nbytes
+
     def __len__(self) -> int:
         return self._size
 
@@ -40,6 +44,8 @@ class LinearScan:
         self.extend(np.array([value], dtype=np.uint64), np.array([row], dtype=np.int64))
 
     def extend(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+        if len(values):
+            check_rows(int(rows.min()), int(rows.max()))
         end = self._size + len(values)
         if end > len(self._values):
             capacity = max(end, 2 * len(self._values))
@@ -59,6 +65,18 @@ class LinearScan:
         self._values[position], self._rows[position] = self._values[last], self._rows[last]
         self._size = last
         return True
+
+    def replace(self, value: int, new_value: int, row: int) -> bool:
+        if not self.remove(value, row):
+            return False
+        self.add(new_value, row)
+        return True
+
+    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
+        match = self.find_first(query)
+        if match is None:
+            self.add(query.value, row)
+        return match
 
     def find_first(self, query: Fingerprint) -> Match | None:
         return min(self.find_all(query), key=lambda match: match.distance, default=None)

@@ -1,0 +1,400 @@
+"""Exact indexes: recall 1 without a linear scan (Sood, section VI.A, after Manku et al.; multi-index hashing)."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from neardup.errors import ConfigurationError
+from neardup.hamming import FINGERPRINT_BITS
+from neardup.index import table_kernels as kernels
+from neardup.index.base import Match, ProbeStats, check_max_distance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from neardup.simhash import Fingerprint
+
+    Words = npt.NDArray[np.uint64]
+
+TAIL_ENTRIES = 1024
+"""Newest entries, which are scanned, not probed; about 0.5 µs a query when all are there."""
+
+_SLOTS = 4
+"""Levels that :func:`neardup.index.table_kernels.search` takes."""
+
+_GROWTH = 32
+"""How many times more entries each level may hold than the one before."""
+
+_FIRST_MATCHES = 64
+_NO_MATCHES = np.empty((0, 3), dtype=np.uint64)
+
+_CALL_NS = 1000.0
+_PROBE_NS = 30.0
+_CANDIDATE_NS = 1.5
+"""What a call, a probe and a candidate cost, for :func:`plan_blocks`; fitted to measurements at 1 and 4 million."""
+
+_SKEW = 8.0
+"""Candidates a probe, against uniform fingerprints: those of pages, 17 to 24 bits apart, share prefixes far more often."""
+
+_WORTH_A_TABLE = 0.8
+"""A further sub-table costs 12 to 16 bytes a fingerprint; it must bring a query's estimated time down to this share."""
+
+
+class Block(NamedTuple):
+    """Neighbouring bits of a fingerprint; ``start`` is counted from the most significant bit."""
+
+    start: int
+    width: int
+
+
+class SubTable(NamedTuple):
+    """The blocks (one or two) that a sub-table's key is made of, and how many bits of the key a match may differ in."""
+
+    blocks: tuple[Block, ...]
+    radius: int
+
+    @property
+    def width(self) -> int:
+        return sum(block.width for block in self.blocks)
+
+
+def cut(blocks: int) -> tuple[Block, ...]:
+    """The 64 bits in blocks of about equal size (eq. 6.1).
+
+    >>> [block.width for block in cut(3)]
+    [21, 22, 21]
+    """
+    ends = [round(FINGERPRINT_BITS * i / blocks) for i in range(blocks + 1)]
+    return tuple(Block(start, end - start) for start, end in itertools.pairwise(ends))
+
+
+def radii(max_distance: int, blocks: int) -> tuple[int, ...]:
+    """Radii r_i as even as possible with Σ r_i = max_distance - blocks + 1, the larger ones first.
+
+    The generalised pigeonhole rule: a pair that differs by more than r_i in every block differs in at least Σ (r_i + 1)
+    = max_distance + 1 bits, so a pair within ``max_distance`` is within r_i in some block. ``blocks`` must be from 1 to
+    max_distance + 1 (with which all radii are 0: the minimum number of tables of eq. 6.5).
+
+    >>> radii(3, 3)
+    (1, 0, 0)
+    """
+    each, more = divmod(max_distance - blocks + 1, blocks)
+    return tuple(each + (i < more) for i in range(blocks))
+
+
+def in_blocks(max_distance: int, blocks: int) -> tuple[SubTable, ...]:
+    """A sub-table for each of so many blocks, with the radii of :func:`radii`."""
+    sized = zip(cut(blocks), radii(max_distance, blocks), strict=True)
+    return tuple(SubTable((block,), radius) for block, radius in sized)
+
+
+def estimate(entries: int, radius: int, bits: int) -> float:
+    """Nanoseconds to probe a sub-table of n entries with all prefixes of ``bits`` bits within the radius."""
+    probes = sum(math.comb(bits, size) for size in range(min(radius, bits) + 1))
+    return probes * (_PROBE_NS + _CANDIDATE_NS * entries * min(1.0, _SKEW / (1 << bits)))
+
+
+def prefix_bits(entries: int, sub_table: SubTable) -> int:
+    """How many leading bits of the key choose the run: those with the least estimated time.
+
+    Fewer than the key has, because n entries cannot fill more than log2(n) bits, and each bit may be flipped. At
+    most n prefixes, that is 4 bytes of offsets a fingerprint. A run takes in what differs only in the key's other bits.
+    """
+    most = min(sub_table.width, max(0, entries.bit_length() - 1))
+    return min(range(most + 1), key=lambda bits: estimate(entries, sub_table.radius, bits))
+
+
+@functools.lru_cache(maxsize=1024)
+def plan_blocks(max_distance: int, magnitude: int) -> tuple[SubTable, ...]:
+    """The number of blocks and their radii for 2^magnitude entries.
+
+    Few blocks need large radii, so many probes; many blocks have few bits each, so many candidates a probe, and each
+    takes its memory. From one block on (radius ``max_distance``, which without prefix bits is the linear scan), a greater
+    number of blocks is taken if the estimated time of a query falls to four fifths for each block more.
+    """
+    entries = 1 << magnitude
+    best, best_ns = in_blocks(max_distance, 1), math.inf
+    for blocks in range(1, max_distance + 2):
+        chosen = in_blocks(max_distance, blocks)
+        ns = _CALL_NS + sum(estimate(entries, each.radius, prefix_bits(entries, each)) for each in chosen)
+        if ns < best_ns * _WORTH_A_TABLE ** (blocks - len(best)):
+            best, best_ns = chosen, ns
+    return best
+
+
+class _Level:
+    """Entries in an array that :mod:`neardup.index.table_kernels` describes, with views of its parts.
+
+    The constructor writes the header only; :meth:`fill` must follow if there are entries.
+    """
+
+    def __init__(self, sub_tables: Sequence[SubTable], entries: int) -> None:
+        self.alive = entries
+        self._entries = entries
+        self._bits = [prefix_bits(entries, each) for each in sub_tables]
+        sizes = [((1 << bits) + 3) // 2 + entries + (entries + 1) // 2 for bits in self._bits]
+        bases = list(itertools.accumulate(sizes, initial=kernels.HEADER + kernels.FIELDS * len(sub_tables)))
+        self.words = np.empty(bases[-1], dtype=np.uint64)
+        self.words[:2] = entries, len(sub_tables)
+        for i, (each, bits) in enumerate(zip(sub_tables, self._bits, strict=True)):
+            leading = min(bits, each.blocks[0].width)
+            self._key(i)[:] = (
+                each.blocks[0].start, leading, each.blocks[-1].start, bits - leading, each.radius, bases[i]
+            )  # fmt: skip
+
+    def _key(self, sub_table: int) -> Words:
+        start = kernels.HEADER + kernels.FIELDS * sub_table
+        return self.words[start : start + kernels.FIELDS]
+
+    def _parts(self, sub_table: int) -> tuple[npt.NDArray[np.uint32], Words, npt.NDArray[np.uint32]]:
+        """Offsets (2^bits + 2,), fingerprints (n,) and rows (n,)."""
+        base, offsets = int(self._key(sub_table)[kernels.BASE]), (1 << self._bits[sub_table]) + 2
+        first = base + (offsets + 1) // 2
+        last = first + self._entries
+        rows = self.words[last : last + (self._entries + 1) // 2]
+        starts = self.words[base:first].view(np.uint32)[:offsets]
+        return starts, self.words[first:last], rows.view(np.uint32)[: self._entries]
+
+    def entries(self, sub_table: int) -> tuple[Words, npt.NDArray[np.uint32]]:
+        """Fingerprints and rows in the order of a sub-table, or of the last if there are fewer."""
+        return self._parts(min(sub_table, len(self._bits) - 1))[1:]
+
+    def fill(self, levels: Sequence[_Level], values: Words, rows: Words) -> None:
+        """Take over the live entries of other levels and some new ones; together they must be as many as given."""
+        for i in range(len(self._bits)):
+            offsets, to_values, to_rows = self._parts(i)
+            offsets[:] = 0
+            sources = [*(level.entries(i) for level in levels), (values, rows.astype(np.uint32))]
+            for source in sources:
+                kernels.tally(*source, self._key(i), offsets)
+            kernels.sum_up(offsets)
+            for source in sources:
+                kernels.place(*source, self._key(i), offsets, to_values, to_rows)
+
+
+class _Tables:
+    """What both exact indexes are: sub-tables that are probed with every key within their radius of the query's.
+
+    Grows by the logarithmic method (Bentley and Saxe): the newest entries are in an unsorted tail, which every query
+    scans; a full tail is merged into up to four static levels, each of at most 32 times the size of the one before. A removed
+    entry is marked, and a level is rebuilt when more than half of it is marked.
+
+    Growing is not steady: the caller waits while a level is merged, and old and new level take their room at once. At
+    distance 3 a merge of a million entries took 20 to 140 ms, of 4 million 80 to 500 ms, of ten tables three
+    times that (two busy cores; the longest where memory is fresh). With the default tail the levels end at 32 thousand,
+    1 million and 34 million entries, and a merge reaches the second every 32 thousand entries, the third every million.
+    """
+
+    def __init__(self, *, max_distance: int, tail_entries: int) -> None:
+        if tail_entries < 1:
+            raise ConfigurationError(f"tail_entries must be at least 1, not {tail_entries}")
+        self.max_distance = check_max_distance(max_distance)
+        self.stats = ProbeStats()
+        self._tail_entries = tail_entries
+        self._tail = np.empty((2, tail_entries), dtype=np.uint64)
+        self._tail_size = 0
+        self._set_levels([_Level((), 0) for _ in range(_SLOTS)])
+
+    def sub_tables(self, entries: int) -> tuple[SubTable, ...]:
+        """The sub-tables of a level with so many entries."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return self._tail_size + sum(level.alive for level in self._levels)
+
+    def __contains__(self, value: int) -> bool:
+        wanted = np.uint64(value)
+        in_tail = bool(np.any(self._tail[0, : self._tail_size] == wanted))
+        return in_tail or any(kernels.contains(words, wanted) for words in self._words)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that hold the entries."""
+        return self._tail.nbytes + sum(words.nbytes for words in self._words)
+
+    def add(self, value: int, row: int) -> None:
+        """Store a fingerprint under a row from 0 to 2^32 - 2; ConfigurationError for any other row."""
+        _check_row(row)
+        self._append(np.uint64(value), row)
+
+    def extend(self, values: Words, rows: npt.NDArray[np.int64]) -> None:
+        """Store many at once, both of shape (n,), in one merge; ConfigurationError for a row that ``add`` refuses."""
+        if len(values) != len(rows):
+            raise ConfigurationError(f"extend takes a row for each value, not {len(rows)} for {len(values)}")
+        if len(values) == 0:
+            return
+        for row in (rows.min(), rows.max()):
+            _check_row(int(row))
+        start, end = self._tail_size, self._tail_size + len(values)
+        if end < self._tail_entries:
+            self._tail[0, start:end] = values
+            self._tail[1, start:end] = rows
+            self._tail_size = end
+        else:
+            self._merge(
+                np.concatenate([self._tail[0, :start], values]),
+                np.concatenate([self._tail[1, :start], rows.astype(np.uint64)]),
+            )
+
+    def remove(self, value: int, row: int) -> bool:
+        if not 0 <= row < kernels.DEAD:
+            return False
+        wanted, size = np.uint64(value), self._tail_size
+        here = (self._tail[0, :size] == wanted) & (self._tail[1, :size] == np.uint64(row))
+        if here.any():
+            self._tail[:, int(here.argmax())] = self._tail[:, size - 1]
+            self._tail_size = size - 1
+            return True
+        for slot, level in enumerate(self._levels):
+            if kernels.bury(level.words, wanted, row):
+                level.alive -= 1
+                if 2 * level.alive < len(level.entries(0)[0]):
+                    rebuilt = self._made_of([level], self._tail[0, :0], self._tail[1, :0])
+                    self._set_levels([*self._levels[:slot], rebuilt, *self._levels[slot + 1 :]])
+                return True
+        return False
+
+    def replace(self, value: int, new_value: int, row: int) -> bool:
+        """Store another fingerprint under a row in place of ``value``; False, and nothing changed, if it is not there."""
+        removed = self.remove(value, row)
+        if removed:
+            self.add(new_value, row)
+        return removed
+
+    def find_first(self, query: Fingerprint) -> Match | None:
+        """Any one match, or None: the newest entries are looked at first, then one sub-table after another (eq. 6.9)."""
+        return self._first(np.uint64(query.value))
+
+    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
+        """Any one match; if there is none, None, and the query is stored under the row as by :meth:`add`."""
+        _check_row(row)
+        value = np.uint64(query.value)
+        match = self._first(value)
+        if match is None:
+            self._append(value, row)
+        return match
+
+    def find_all(self, query: Fingerprint) -> list[Match]:
+        """All matches, each stored entry once, in no particular order (eq. 6.8)."""
+        value, room = np.uint64(query.value), _FIRST_MATCHES
+        while True:
+            matches = np.empty((room, 3), dtype=np.uint64)
+            found, *cost = self._search(value, matches)
+            if found <= room:
+                break
+            room = found
+        self._count(*cost[:3])
+        return [Match(*map(int, match)) for match in matches[:found]]
+
+    def _first(self, value: np.uint64) -> Match | None:
+        found, probes, empty, candidates, row, stored, distance = self._search(value, _NO_MATCHES)
+        self._count(probes, empty, candidates)
+        return Match(row, stored, distance) if found else None
+
+    def _search(self, value: np.uint64, matches: Words) -> tuple[int, int, int, int, int, int, int]:
+        first, second, third, fourth = self._words
+        return kernels.search(
+            first, second, third, fourth, self._tail, self._tail_size, value, self.max_distance, matches
+        )
+
+    def _count(self, probes: int, empty: int, candidates: int) -> None:
+        stats = self.stats
+        stats.queries += 1
+        stats.probes += probes
+        stats.empty_probes += empty
+        stats.candidates += candidates
+
+    def _append(self, value: np.uint64, row: int) -> None:
+        self._tail[0, self._tail_size] = value
+        self._tail[1, self._tail_size] = row
+        self._tail_size += 1
+        if self._tail_size == self._tail_entries:
+            self._merge(self._tail[0], self._tail[1])
+
+    def _merge(self, values: Words, rows: Words) -> None:
+        """Empty the tail: these entries, all levels that are too small and the first that can hold them become that one."""
+        entries, slot = len(values) + self._levels[0].alive, 0
+        while slot < _SLOTS - 1 and entries > self._tail_entries * _GROWTH ** (slot + 1):
+            slot += 1
+            entries += self._levels[slot].alive
+        # The largest first: it is in order, and the runs it leaves room in are then filled from the smaller ones.
+        merged = self._made_of(self._levels[slot::-1], values, rows)
+        self._set_levels([*(_Level((), 0) for _ in range(slot)), merged, *self._levels[slot + 1 :]])
+        self._tail_size = 0
+
+    def _made_of(self, levels: Sequence[_Level], values: Words, rows: Words) -> _Level:
+        entries = len(values) + sum(level.alive for level in levels)
+        level = _Level(self.sub_tables(entries) if entries else (), entries)
+        level.fill([source for source in levels if source.alive], values, rows)
+        return level
+
+    def _set_levels(self, levels: list[_Level]) -> None:
+        self._levels = levels
+        self._words = [level.words for level in levels]
+
+
+class MultiIndexHashing(_Tables):
+    """Exact index with few sub-tables: the 64 bits in z blocks, block i probed with all keys within radius r_i.
+
+    Distance 3 in three blocks of 21, 22 and 21 bits has the radii 1, 0 and 0, where Manku's tables take four.
+    ``blocks`` fixes their number (1 to max_distance + 1, else ConfigurationError); without it each level has what
+    :func:`plan_blocks` chooses for its size: at distance 3 four up to 700,000 entries, three up to 6 million, then two.
+
+    A fingerprint takes 12 to 16 bytes a block: 42 bytes in three, 49 in four blocks, at a million.
+    """
+
+    def __init__(
+        self, *, max_distance: int = 3, blocks: int | None = None, tail_entries: int = TAIL_ENTRIES
+    ) -> None:
+        super().__init__(max_distance=max_distance, tail_entries=tail_entries)
+        if blocks is not None and not 1 <= blocks <= max_distance + 1:
+            raise ConfigurationError(
+                f"blocks must be from 1 to {max_distance + 1} (distance + 1), not {blocks}"
+            )
+        self.blocks = blocks
+
+    def sub_tables(self, entries: int) -> tuple[SubTable, ...]:
+        """The blocks and radii of a level with so many entries."""
+        if self.blocks is None:
+            return plan_blocks(self.max_distance, round(math.log2(entries)))
+        return in_blocks(self.max_distance, self.blocks)
+
+
+class MankuTables(_Tables):
+    """The tables of Manku et al. as the thesis models them (section VI.A): exact keys, one probe a table.
+
+    The 64 bits are cut into z = max_distance + x blocks (the fewest that eq. 6.4 allows), and each of the C(z, x)
+    choices of x blocks (eq. 6.7) leads one table: max_distance bits differ in at most that many blocks, so x blocks are
+    equal in some table. ``choose`` is x: 1 for the fewest tables (eq. 6.5; 4 for distance 3), 2 for longer keys (10
+    tables); ConfigurationError for any other.
+
+    Where this leaves the thesis: fingerprints are not permuted, the key's bits are picked; and the run of equal keys is
+    not found by binary search (the second term of eq. 6.10) but by direct offsets over the key's leading bits,
+    as many as the entries can fill.
+
+    A fingerprint takes 12 to 16 bytes a table where eq. 6.12 counts 8: 49 in four, 141 in ten tables, at a million.
+    """
+
+    def __init__(self, *, max_distance: int = 3, choose: int = 1, tail_entries: int = TAIL_ENTRIES) -> None:
+        super().__init__(max_distance=max_distance, tail_entries=tail_entries)
+        if choose not in {1, 2}:
+            raise ConfigurationError(f"choose must be 1 or 2, not {choose}")
+        self.choose = choose
+        chosen = itertools.combinations(cut(max_distance + choose), choose)
+        self._sub_tables = tuple(SubTable(blocks, 0) for blocks in chosen)
+
+    def sub_tables(self, entries: int) -> tuple[SubTable, ...]:
+        """The C(z, x) tables; the same for every size."""
+        return self._sub_tables
+
+
+def _check_row(row: int) -> None:
+    if not 0 <= row < kernels.DEAD:
+        raise ConfigurationError(f"row must be between 0 and {kernels.DEAD - 1}, not {row}")
