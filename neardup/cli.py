@@ -7,13 +7,21 @@ import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from neardup.commands import check, db, report, show
+from neardup.commands import check, db, match, pairs, plan, report, show
 from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = {"report": report, "check": check, "show": show, "db": db}
+VERBS = {
+    "report": report,
+    "check": check,
+    "show": show,
+    "match": match,
+    "pairs": pairs,
+    "plan": plan,
+    "db": db,
+}
 
 
 def make_parser() -> argparse.ArgumentParser:

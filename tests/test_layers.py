@@ -32,6 +32,7 @@ LAYERS = (
     ("neardup.detector", "neardup.store"),
     (
         "neardup.batch",
+        "neardup.plan",
         "neardup.batch_files",
         "neardup.batch_kernels",
         "neardup.batch_pairs",
@@ -40,6 +41,7 @@ LAYERS = (
     ),
     (
         "neardup.index",
+        "neardup.recall",
         "neardup.purify",
         "neardup.verdict",
         "neardup.pages",

@@ -70,8 +70,11 @@ class TestSettings:
         assert shown == {
             "NEARDUP_ENABLED": str(options.enabled),
             "NEARDUP_ACTION": f'"{options.action.value}"',
+            "NEARDUP_SNAPSHOT": str(options.snapshot),
             "NEARDUP_MAX_DISTANCE": str(options.detector.max_distance),
             "NEARDUP_RECALL": str(options.detector.recall),
+            "NEARDUP_RECALL_SAMPLE": str(options.detector.recall_sample),
+            "NEARDUP_INDEX": f'"{options.detector.index}"',
             "NEARDUP_MIN_FEATURES": str(options.detector.min_features),
             "NEARDUP_FOLLOW_PER_CLUSTER": str(options.detector.follow_per_cluster),
             "NEARDUP_CONTENT_FIELD": "none" if options.content_field is None else "set",
@@ -81,8 +84,12 @@ class TestSettings:
 
 
 def test_every_stat_is_in_the_table_and_no_other(tmp_path: Path) -> None:
-    settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db"}
-    stats = crawl(SiteSpider, settings, url=str(PAGES / "apache")).stats
+    settings = {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db",
+        "NEARDUP_RECALL_SAMPLE": 1,
+    }
+    stats = crawl(SiteSpider, settings, url=str(PAGES)).stats
     source = "".join(path.read_text() for path in (ROOT / "neardup" / "scrapy").glob("*.py"))
     counted = set(re.findall(r'inc_value\("(neardup/[\w/]+)"\)', source)) | set(STAT_OF_KIND.values())
 

@@ -254,6 +254,40 @@ class TestSettings:
         assert low.neardup("queries") == high.neardup("queries")
         assert low.neardup("probes") < high.neardup("probes")
 
+    @pytest.mark.parametrize("index", ["multi-index", "manku", "scan"])
+    def test_index(self, small_site: Site, settings: dict[str, Any], index: str) -> None:
+        default = crawl(LinkSpider, settings, start=small_site.url)
+        settings["NEARDUP_DATABASE_URL"] += ".other"
+        exact = crawl(LinkSpider, settings | {"NEARDUP_INDEX": index}, start=small_site.url)
+        again = crawl(LinkSpider, settings | {"NEARDUP_INDEX": index}, start=small_site.url)
+
+        assert exact.neardup("duplicates") == default.neardup("duplicates") == again.neardup("duplicates")
+        assert again.neardup("unchanged") == exact.neardup("new")
+        assert exact.neardup("probes") != default.neardup("probes")
+        assert "neardup/recall_checked" not in exact.stats  # there is nothing to estimate
+
+    def test_recall_sample(
+        self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
+        every = crawl(LinkSpider, settings | {"NEARDUP_RECALL_SAMPLE": 1}, start=small_site.url)
+        settings["NEARDUP_DATABASE_URL"] += ".other"
+        none = crawl(LinkSpider, settings | {"NEARDUP_RECALL_SAMPLE": "0"}, start=small_site.url)
+
+        near = every.neardup("duplicates") - every.neardup("exact_duplicates")
+        assert every.neardup("recall_checked") == every.neardup("recall_found") == near == 1
+        assert every.stats["neardup/recall"] == 1.0
+        assert every.stats["neardup/recall_low"] < every.stats["neardup/recall_high"] == 1.0
+        assert "1 of 1 sampled near-duplicates found" in caplog.text
+        assert "neardup/recall_checked" not in none.stats
+
+    def test_snapshot(self, small_site: Site, settings: dict[str, Any], tmp_path: Path) -> None:
+        crawl(LinkSpider, settings | {"NEARDUP_SNAPSHOT": "0"}, start=small_site.url)
+        assert not (tmp_path / "neardup.db.snapshot").exists()
+
+        crawl(LinkSpider, settings, start=small_site.url)
+        assert (tmp_path / "neardup.db.snapshot").exists()
+
     def test_min_features(self, small_site: Site, settings: dict[str, Any]) -> None:
         done = crawl(LinkSpider, settings | {"NEARDUP_MIN_FEATURES": "81"}, start=small_site.url)
 
@@ -313,6 +347,14 @@ class TestSettings:
             ("NEARDUP_RECALL", "nan", "NEARDUP_RECALL must be above 0 and at most 1, not nan"),
             ("NEARDUP_MIN_FEATURES", 0, "NEARDUP_MIN_FEATURES must be at least 1, not 0"),
             ("NEARDUP_FOLLOW_PER_CLUSTER", 0, "NEARDUP_FOLLOW_PER_CLUSTER must be at least 1"),
+            (
+                "NEARDUP_INDEX",
+                "faiss",
+                "NEARDUP_INDEX must be one of psm, multi-index, manku, scan, not 'faiss'",
+            ),
+            ("NEARDUP_RECALL_SAMPLE", 2, "NEARDUP_RECALL_SAMPLE must be between 0 and 1, not 2.0"),
+            ("NEARDUP_RECALL_SAMPLE", "some", "NEARDUP_RECALL_SAMPLE must be a number, not 'some'"),
+            ("NEARDUP_SNAPSHOT", "maybe", "NEARDUP_SNAPSHOT must be True or False, not 'maybe'"),
             ("NEARDUP_MAXDISTANCE", 3, "not a setting of neardup; did you mean NEARDUP_MAX_DISTANCE?"),
             ("NEARDUP_DATABASE_URL", "oracle://u:secret@h/d", "oracle"),
         ],
@@ -551,7 +593,7 @@ class TestSecondCrawl:
         assert second.neardup("unchanged") == 3
         assert second.neardup("duplicates") == 2
         assert second.neardup("new") == 1
-        assert "4 known pages, 3 of them canonical, loaded in" in caplog.text
+        assert "4 known pages, 3 of them canonical, loaded from the snapshot in" in caplog.text
 
     def test_changed_page(self, small_site: Site, settings: dict[str, Any]) -> None:
         crawl(LinkSpider, settings, start=small_site.url)

@@ -340,37 +340,3 @@ def remove(
     heads[place] = _resized(values, rows, free, state, head, signed(head & COUNT) - 1)
     state[SIZE] -= 1
     return True
-
-
-@compiled
-def compare(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
-    head: np.uint64,
-    value: np.uint64,
-    max_distance: int,
-    only_first: bool,
-    matches: npt.NDArray[np.uint64],
-    found: int,
-) -> int:
-    """Compare a fingerprint with all of one leaf, a cache line at a time; returns the number of matches so far."""
-    slot = signed(head >> SHIFT) * LINE
-    end = slot + signed(head & COUNT)
-    while slot < end:
-        nearest = 64
-        for i in range(LINE):
-            nearest = min(nearest, popcount(values[slot + i] ^ value))
-        if nearest <= max_distance:
-            # What stands behind the last fingerprint is left from earlier.
-            for near in range(slot, min(slot + LINE, end)):
-                distance = popcount(values[near] ^ value)
-                if distance <= max_distance:
-                    if found < matches.shape[0]:
-                        matches[found, 0] = rows[near]
-                        matches[found, 1] = values[near]
-                        matches[found, 2] = np.uint64(distance)
-                    found += 1
-                    if only_first:
-                        return found
-        slot += LINE
-    return found

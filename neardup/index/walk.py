@@ -29,9 +29,9 @@ from neardup.index.kernels import (
     STEP,
     add,
     child_of,
-    compare,
     signed,
 )
+from neardup.index.leaves import compare
 from neardup.index.prefetch import prefetch
 
 if TYPE_CHECKING:

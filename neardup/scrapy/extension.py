@@ -18,7 +18,8 @@ from neardup.errors import StoreError
 from neardup.pages import PAGES_PER_CRAWL
 from neardup.scrapy import summary
 from neardup.scrapy.loop import run_in_thread, sleep
-from neardup.scrapy.options import Action, Options, is_enabled
+from neardup.scrapy.options import Action, Options, data_folder, is_enabled
+from neardup.scrapy.restart import Restart
 from neardup.scrapy.verdicts import set_verdict
 from neardup.simhash import SCHEME
 from neardup.store.store import Store
@@ -63,6 +64,12 @@ class NearDuplicates:
         spider = crawler.spider or crawler.spidercls
         self.crawl_id = store.begin_crawl(spider=str(spider.name), settings=options.recorded)
         self.detector = Detector(options.detector, first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
+        self.restart = Restart(
+            self.detector,
+            store,
+            self.crawl_id,
+            store.snapshot_path(data_folder()) if options.snapshot else None,
+        )
         self.writer = Writer(store, self.crawl_id)
         self.doomed_items: dict[int, tuple[object, Verdict]] = {}
         """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
@@ -93,19 +100,8 @@ class NearDuplicates:
                 "neardup: compiled for this machine in %(seconds).1f s; the next start will find it done",
                 {"seconds": perf_counter() - started},
             )
-        started = perf_counter()
-        known = self.detector.restore(self.store.known_pages())
-        logger.info(
-            "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
-            " loaded in %(seconds).2f s",
-            {
-                "crawl": self.crawl_id,
-                "database": self.store.location,
-                "known": known,
-                "canonical": len(self.detector.index),
-                "seconds": perf_counter() - started,
-            },
-        )
+        self.restart.load()
+        self.detector.watch_recall()
 
     def judge_response(self, response: Response) -> Verdict | None:
         """The verdict of a response that is about to be passed to its callback; None if it is to be left alone."""
@@ -219,11 +215,15 @@ class NearDuplicates:
     def _close_store(self, reason: str) -> None:
         """Store what is still waiting and the end of the crawl. Runs in a thread: the database may be slow."""
         try:
+            if self.detector.recall is not None:
+                self.detector.recall.close()
             self.writer.close()
             self._update_stats()
             self.store.finish_crawl(
                 self.crawl_id, reason=reason, counts=summary.counts_of_crawl(self.crawler.stats.get_stats())
             )
+            if self.writer.rows_rejected == 0:  # what is known is what is stored
+                self.restart.save()
         finally:
             self.store.close()
 
@@ -248,6 +248,13 @@ class NearDuplicates:
             ("seconds/store", round(self.writer.seconds, 6)),
         ):
             stats.set_value(f"neardup/{name}", value)
+        estimate = detector.recall.estimate() if detector.recall is not None else None
+        if estimate is not None:
+            stats.set_value("neardup/recall_checked", estimate.checked)
+            stats.set_value("neardup/recall_found", estimate.found)
+            stats.set_value("neardup/recall", round(estimate.recall, 4))
+            stats.set_value("neardup/recall_low", round(estimate.low, 4))
+            stats.set_value("neardup/recall_high", round(estimate.high, 4))
 
     def _log_progress(self) -> None:
         self._update_stats()

@@ -16,6 +16,8 @@ from neardup.detector import DetectorOptions
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.settings import BaseSettings
 
 DATABASE_URL = "NEARDUP_DATABASE_URL"
@@ -24,6 +26,8 @@ DATABASE_URL = "NEARDUP_DATABASE_URL"
 _FIELD_OF_DETECTOR_OPTION = {
     "max_distance": "NEARDUP_MAX_DISTANCE",
     "recall": "NEARDUP_RECALL",
+    "recall_sample": "NEARDUP_RECALL_SAMPLE",
+    "index": "NEARDUP_INDEX",
     "min_features": "NEARDUP_MIN_FEATURES",
     "follow_per_cluster": "NEARDUP_FOLLOW_PER_CLUSTER",
 }
@@ -32,6 +36,7 @@ SETTINGS = (
     "NEARDUP_ENABLED",
     "NEARDUP_ACTION",
     DATABASE_URL,
+    "NEARDUP_SNAPSHOT",
     *_FIELD_OF_DETECTOR_OPTION.values(),
     "NEARDUP_CONTENT_FIELD",
     "NEARDUP_URL_FIELD",
@@ -59,6 +64,7 @@ class Options:
     enabled: bool
     action: Action
     database_url: str
+    snapshot: bool
     detector: DetectorOptions
     content_field: str | None
     url_field: str
@@ -72,6 +78,7 @@ class Options:
             enabled=is_enabled(settings),
             action=_action(settings),
             database_url=database_url(settings),
+            snapshot=_switch(settings, "NEARDUP_SNAPSHOT"),
             detector=_detector_options(settings),
             content_field=settings.get("NEARDUP_CONTENT_FIELD") or None,
             url_field=settings.get("NEARDUP_URL_FIELD") or "url",
@@ -89,17 +96,26 @@ class Options:
 
 def is_enabled(settings: BaseSettings) -> bool:
     """NEARDUP_ENABLED, true unless set."""
+    return _switch(settings, "NEARDUP_ENABLED")
+
+
+def _switch(settings: BaseSettings, name: str) -> bool:
+    """A setting that is true unless set."""
     try:
-        return settings.getbool("NEARDUP_ENABLED", True)
+        return settings.getbool(name, True)
     except ValueError as exc:
-        value = settings.get("NEARDUP_ENABLED")
-        raise ConfigurationError(f"NEARDUP_ENABLED must be True or False, not {value!r}") from exc
+        raise ConfigurationError(f"{name} must be True or False, not {settings.get(name)!r}") from exc
 
 
 def database_url(settings: BaseSettings) -> str:
     """NEARDUP_DATABASE_URL, else the environment variable of that name, else SQLite in the project's data folder."""
     url = settings.get(DATABASE_URL) or os.environ.get(DATABASE_URL)
     return url or f"sqlite:///{Path(data_path('neardup')).absolute() / 'neardup.db'}"
+
+
+def data_folder() -> Path:
+    """Where a project's data are kept; made if it is not there."""
+    return Path(data_path("neardup", createdir=True)).absolute()
 
 
 def _refuse_unknown(settings: BaseSettings) -> None:
@@ -120,27 +136,32 @@ def _action(settings: BaseSettings) -> Action:
         raise ConfigurationError(f"NEARDUP_ACTION must be one of {allowed}, not {value!r}") from exc
 
 
-def _number(value: Any) -> Any:
+def _whole_number(value: Any) -> int:
     """Settings from the command line are strings."""
-    return int(value) if isinstance(value, str) else value
+    return operator.index(int(value) if isinstance(value, str) else value)
+
+
+_KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "recall": (float, "a number"),
+    "recall_sample": (float, "a number"),
+    "index": (str, "a name"),
+}
 
 
 def _detector_options(settings: BaseSettings) -> DetectorOptions:
-    """Numbers by name; the defaults and the ranges are those of :class:`DetectorOptions`."""
-    numbers: dict[str, float] = {}
+    """Values by name; the defaults and the ranges are those of :class:`DetectorOptions`."""
+    values: dict[str, Any] = {}
     for field, name in _FIELD_OF_DETECTOR_OPTION.items():
         value = settings.get(name)
         if value is None:
             continue
+        read, kind = _KINDS.get(field, (_whole_number, "a whole number"))
         try:
-            numbers[field] = float(value) if field == "recall" else operator.index(_number(value))
+            values[field] = read(value)
         except (TypeError, ValueError) as exc:
-            kind = "a number" if field == "recall" else "a whole number"
             raise ConfigurationError(f"{name} must be {kind}, not {value!r}") from exc
     try:
-        return DetectorOptions(**numbers)  # type: ignore[arg-type]  # whole numbers by construction
+        return DetectorOptions(**values)
     except ConfigurationError as exc:
-        message = str(exc)
-        for field, name in _FIELD_OF_DETECTOR_OPTION.items():
-            message = message.replace(field, name)
-        raise ConfigurationError(message) from exc
+        field, _, rest = str(exc).partition(" ")
+        raise ConfigurationError(f"{_FIELD_OF_DETECTOR_OPTION[field]} {rest}") from exc

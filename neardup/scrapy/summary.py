@@ -27,7 +27,15 @@ def _count(stats: Mapping[str, Any], name: str) -> int:
 
 def counts_of_crawl(stats: Mapping[str, Any]) -> dict[str, int]:
     """What the ``crawls`` table keeps of a finished crawl."""
-    names = ("pages", "new", "duplicates", "links_skipped", "requests_saved")
+    names = (
+        "pages",
+        "new",
+        "duplicates",
+        "links_skipped",
+        "requests_saved",
+        "recall_checked",
+        "recall_found",
+    )
     return {name: _count(stats, name) for name in names}
 
 
@@ -62,6 +70,13 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
         saved += f", {dropped:,} items dropped"
     if unheard:
         saved += f", {unheard:,} callbacks not called"
+    recall = ""
+    if _count(stats, "recall_checked"):
+        recall = (
+            f"\n  recall      {stats['neardup/recall']:.3f} ({stats['neardup/recall_low']:.3f} to"
+            f" {stats['neardup/recall_high']:.3f}): {_count(stats, 'recall_found'):,} of"
+            f" {_count(stats, 'recall_checked'):,} sampled near-duplicates found"
+        )
     time = ", ".join(f"{step} {spent:.2f} s" for step, spent in seconds.items())
     # The writer has a thread of its own: what it spends is not added to a page.
     judging = sum(spent for step, spent in seconds.items() if step != "store")
@@ -70,7 +85,7 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
             "neardup: summary",
             f"  pages       {_count(stats, 'pages'):,}",
             f"  new         {_count(stats, 'new'):,}" + (f" ({others})" if others else ""),
-            f"  duplicates  {duplicates}",
+            f"  duplicates  {duplicates}{recall}",
             f"  saved       {saved}",
             f"  time        {time} ({1000 * judging / pages:.2f} ms a page without store)",
             f"  database    {database}: {_count(stats, 'rows_written'):,} rows written",

@@ -111,6 +111,17 @@ def canonical_fingerprints(
     return np.array(ids, dtype=np.int64), np.array(values, dtype=np.uint64)
 
 
+def weak_bits_of_some(connection: Connection, *, limit: int) -> list[tuple[int, bytes]]:
+    """Fingerprint and weak bits of some pages."""
+    query = (
+        select(simhash_values.c.hash_value, simhash_values.c.weak_bits)
+        .where(simhash_values.c.hash_value.is_not(None))
+        .order_by(simhash_values.c.url_key)  # a digest: as good as chance
+        .limit(limit)
+    )
+    return [(value, bytes(weak_bits)) for value, weak_bits in connection.execute(query)]
+
+
 def urls_of(connection: Connection, ids: list[int]) -> dict[int, str]:
     """URLs by page id."""
     query = select(simhash_values.c.id, simhash_values.c.actual_url).where(simhash_values.c.id.in_(ids))

@@ -23,7 +23,7 @@ from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
 VERSION_TABLE = "neardup_alembic_version"
 """Alembic's bookkeeping; not its default name, because the database may be shared with an application that has one."""
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -60,6 +60,9 @@ crawls = Table(
     Column("duplicates", Integer),
     Column("links_skipped", Integer),
     Column("requests_saved", Integer),
+    Column("recall_checked", Integer),
+    Column("recall_found", Integer),
+    Column("batches", Integer, nullable=False, server_default="0"),
     **_MYSQL,
 )
 

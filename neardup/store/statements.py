@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, case, delete, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from neardup.store.schema import duplicate_values, simhash_values
+from neardup.store.schema import crawls, duplicate_values, simhash_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,3 +74,5 @@ SET_LINKS_SKIPPED = (
     .where(simhash_values.c.id == bindparam("page_id"))
     .values(links_skipped=bindparam("links"))
 )
+
+COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from sqlalchemy import insert, select, update
@@ -131,6 +133,27 @@ class Store:
                 connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(values))
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
+
+    def snapshot_path(self, folder: Path) -> Path:
+        """Where a snapshot of this database is kept: beside a SQLite file, else in ``folder``, under a name of its own."""
+        if self._url.get_backend_name() == "sqlite":
+            return Path(f"{self._url.database}.snapshot")
+        name = hashlib.blake2b(masked(self._url).encode(), digest_size=8).hexdigest()
+        return folder / f"{name}.snapshot"
+
+    def state(self, *, but: int) -> list[list[object]]:
+        """What has been written by all crawls but one: equal states, equal pages.
+
+        A crawl counts its batches in the transaction that writes them, so no page is stored or changed without the state
+        changing. Crawls that have not written are left out.
+        """
+        query = (
+            select(crawls.c.id, crawls.c.started_at, crawls.c.batches)
+            .where(crawls.c.id != but, crawls.c.batches > 0)
+            .order_by(crawls.c.id)
+        )
+        with self.reading() as connection:
+            return [[row.id, row.started_at.isoformat(), row.batches] for row in connection.execute(query)]
 
     def known_pages(self) -> Iterator[StoredPage]:
         """All stored pages in the order of their ids, read in parts so that memory holds none of them twice."""

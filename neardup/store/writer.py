@@ -230,6 +230,7 @@ class Writer:
                     statements.SET_LINKS_SKIPPED,
                     [{"page_id": self._id(page), "links": links} for page, links in batch.links.items()],
                 )
+            connection.execute(statements.COUNT_BATCH, {"crawl": self.crawl_id})
         self.rows_written += len(batch.verdicts) + len(relations)
 
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:

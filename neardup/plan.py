@@ -1,0 +1,259 @@
+"""What an index for so many pages will need: prefix bits, probes, candidates, memory, time (Sood, chapter VI).
+
+The model is the thesis's, with the constants measured on the machine it runs on and the shape of the indexes built here:
+
+- PSM: time = c0 + k · (c1 + c2 · X / k), eq. 6.16 without its heap; X fingerprints compared, eq. 6.21. The prefix bits p are
+  not one number for all (:mod:`neardup.index.kernels`), so k and X are sums over the levels of the tree.
+- Manku's tables: C(z, x) of them (eq. 6.7), X = L · 2^(d - x·f/z) fingerprints compared (eq. 6.6), memory as eq. 6.12, and
+  multi-index hashing likewise with the probes of its radii.
+
+Fingerprints of pages are skewed: stored ones, if given, tell by how much more than evenly spread ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from neardup.index import flips, kernels
+from neardup.index.psm import PSMIndex
+from neardup.index.scan import LinearScan
+from neardup.index.tables import MankuTables, MultiIndexHashing, prefix_bits
+from neardup.simhash import Fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from neardup.index.base import Index
+
+MEASURED_PAGES = 1_000_000
+"""Indexes are built up to this size; what is larger is calculated."""
+
+_QUERIES = 2_000
+_SCANS = 50
+_LEVELS = 15
+_FAR_BYTES = 1 << 30
+_PROBE_IN_CANDIDATES = 20.0
+"""What reaching a run costs, in comparisons."""
+
+
+class Cost(NamedTuple):
+    """What a look-up costs: prefix bits, probes and candidates on average, bytes in all, microseconds."""
+
+    name: str
+    recall: float
+    prefix_bits: float
+    probes: float
+    candidates: float
+    nbytes: float
+    microseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Stored fingerprints, shape (n,), and the queries to plan for."""
+
+    values: npt.NDArray[np.uint64]
+    queries: Sequence[Fingerprint]
+
+
+def typical_queries(count: int = _QUERIES) -> list[Fingerprint]:
+    """Queries with bit weights as pages have them: normal ones.
+
+    Quartiles of the relative weight of 10,912 documentation pages: .042, .088, .148; of these: .040, .084, .144.
+    """
+    weights = np.random.default_rng(1).normal(size=(count, 64))
+    values = np.packbits(weights > 0.0, axis=1).view(">u8").ravel().tolist()
+    return [Fingerprint(value, row) for value, row in zip(values, weights, strict=True)]
+
+
+def plan(pages: int, *, max_distance: int, recall: float, sample: Sample | None = None) -> list[Cost]:
+    """Costs of each index at so many pages, the fastest first. Takes some seconds: it measures.
+
+    ``sample``: stored fingerprints and their weights, if there are enough to tell how skewed they are (some thousands).
+    """
+    queries = typical_queries() if sample is None else list(sample.queries)
+    costs = [
+        _psm(pages, max_distance, recall, queries, sample),
+        _tables("multi-index", MultiIndexHashing(max_distance=max_distance), pages, queries, sample),
+        _tables("manku", MankuTables(max_distance=max_distance), pages, queries, sample),
+        _scan(pages, max_distance, queries, sample),
+    ]
+    return sorted(costs, key=lambda cost: cost.microseconds)
+
+
+def level_shares(pages: float) -> npt.NDArray[np.float64]:
+    """Share of the prefixes whose leaf is at each level, shape (15,), for evenly spread fingerprints.
+
+    A leaf at level l holds n / 8^l on average and is divided if that is more than its limit, one of eight.
+    """
+    shares = np.zeros(_LEVELS)
+    left = 1.0
+    for level in range(_LEVELS):
+        divided = _full(pages / kernels.CHILDREN**level) if level < _LEVELS - 1 else 0.0
+        shares[level] = left * (1.0 - divided)
+        left *= divided
+    return shares
+
+
+def _full(mean: float) -> float:
+    """Probability that a leaf whose number is Poisson distributed with a mean has passed its limit at some time."""
+    deviation = math.sqrt(mean) or 1.0
+    return float(
+        np.mean(
+            [0.5 * math.erfc((limit + 0.5 - mean) / (deviation * math.sqrt(2))) for limit in kernels.LIMITS]
+        )
+    )
+
+
+def probes_of_psm(
+    pages: int, *, max_distance: int, recall: float, queries: Sequence[Fingerprint]
+) -> tuple[float, float, float]:
+    """Prefix bits, probes k and candidates X (eq. 6.21) of a look-up that finds nothing, evenly spread fingerprints."""
+    work, masks = flips.workspace(), np.zeros(192, dtype=np.uint64)
+    found, chances = np.zeros(1 << 16, dtype=np.uint64), np.zeros(1 << 16)
+    bits = probes = candidates = 0.0
+    for level, share in enumerate(level_shares(pages)):
+        if share > 1e-3:
+            length = kernels.STEP * level
+            count = np.mean(
+                [
+                    flips.plan_flips(query.weights, length, max_distance, recall, work, masks, found, chances)
+                    for query in queries[:500]
+                ]
+            )
+            bits += share * length
+            probes += share * float(count)
+            candidates += share * float(count) * pages / kernels.CHILDREN**level
+    return bits, probes, candidates
+
+
+class _Measured(NamedTuple):
+    probes: float
+    candidates: float
+    microseconds: float
+    bytes_each: float
+
+
+def _measure(index: Index, values: npt.NDArray[np.uint64], queries: Sequence[Fingerprint]) -> _Measured:
+    """Look-ups that find nothing, timed on an index of its own: the median of five rounds."""
+    if len(index) == 0:
+        index.extend(values, np.arange(len(values)))
+    index.find_all(queries[0])  # compiles
+    before = replace(index.stats)
+    rounds = []
+    for _ in range(5):
+        started = perf_counter()
+        for query in queries:
+            index.find_all(query)
+        rounds.append((perf_counter() - started) / len(queries))
+    made = 5 * len(queries)
+    return _Measured(
+        (index.stats.probes - before.probes) / made,
+        (index.stats.candidates - before.candidates) / made,
+        1e6 * float(np.median(rounds)),
+        index.nbytes / max(1, len(index)),
+    )
+
+
+def _stored(pages: int, sample: Sample | None) -> npt.NDArray[np.uint64]:
+    """What to build the measured index of."""
+    size = min(pages, MEASURED_PAGES)
+    if sample is not None:
+        return sample.values[:size]
+    return np.random.default_rng(2).integers(0, 2**64 - 1, size=size, dtype=np.uint64, endpoint=True)
+
+
+def _psm(
+    pages: int, max_distance: int, recall: float, queries: Sequence[Fingerprint], sample: Sample | None
+) -> Cost:
+    values = _stored(pages, sample)
+    built = PSMIndex(max_distance=max_distance, recall=recall)
+    measured = _measure(built, values, queries)
+    model = probes_of_psm(len(values), max_distance=max_distance, recall=recall, queries=queries)
+    bits, probes, candidates = probes_of_psm(pages, max_distance=max_distance, recall=recall, queries=queries)
+    # What the model leaves out (bands, and the skew of real fingerprints) is taken from the index that was built.
+    probes *= measured.probes / model[1]
+    candidates *= measured.candidates / model[2]
+    low = PSMIndex.from_arrays(built.arrays(), max_distance=max_distance, recall=recall / 2)
+    few = _measure(low, values, queries)
+    each = max(0.0, measured.microseconds - few.microseconds) / max(1.0, measured.probes - few.probes)
+    fixed = max(0.0, measured.microseconds - each * measured.probes)
+    each *= _slower(built.nbytes, pages * measured.bytes_each)
+    return Cost(
+        "psm",
+        recall,
+        bits,
+        float(probes),
+        float(candidates),
+        pages * measured.bytes_each,
+        float(fixed + each * probes),
+    )
+
+
+def _slower(near_bytes: float, far_bytes: float) -> float:
+    """How much longer a cache line takes from a larger array, both measured with many under way at once."""
+    far = min(far_bytes, _FAR_BYTES)
+    if far <= 1.5 * near_bytes:
+        return 1.0
+    return _line_seconds(int(far)) / _line_seconds(int(near_bytes))
+
+
+def _line_seconds(nbytes: int) -> float:
+    lines = max(1, nbytes // 64)
+    array = np.ones(lines * 8, dtype=np.uint64)
+    wanted = np.random.default_rng(3).integers(0, lines, size=200_000) * 8
+    rounds = []
+    for _ in range(5):
+        started = perf_counter()
+        array[wanted].sum()
+        rounds.append(perf_counter() - started)
+    return float(np.median(rounds))
+
+
+def work_of_tables(index: MultiIndexHashing | MankuTables, pages: int) -> tuple[float, float, float, float]:
+    """Prefix bits, probes, candidates (eq. 6.6) and bytes (eq. 6.12, with rows and offsets) of an exact index."""
+    bits = probes = candidates = nbytes = 0.0
+    sub_tables = index.sub_tables(pages)
+    for each in sub_tables:
+        leading = prefix_bits(pages, each)
+        keys = sum(math.comb(leading, flipped) for flipped in range(min(each.radius, leading) + 1))
+        bits += leading / len(sub_tables)
+        probes += keys
+        candidates += keys * pages / 2**leading
+        nbytes += 12 * pages + 4 * 2**leading
+    return bits, probes, candidates, nbytes
+
+
+def _tables(
+    name: str,
+    index: MultiIndexHashing | MankuTables,
+    pages: int,
+    queries: Sequence[Fingerprint],
+    sample: Sample | None,
+) -> Cost:
+    values = _stored(pages, sample)
+    empty = _measure(type(index)(max_distance=index.max_distance), values[:1], queries)
+    measured = _measure(index, values, queries)
+    _, model_probes, model_candidates, model_bytes = work_of_tables(index, len(values))
+    bits, probes, candidates, nbytes = work_of_tables(index, pages)
+    skew = measured.candidates / max(1e-9, model_candidates)
+    each = max(0.0, measured.microseconds - empty.microseconds) / (
+        model_probes * _PROBE_IN_CANDIDATES + model_candidates * skew
+    )
+    each *= _slower(model_bytes, nbytes)
+    time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates * skew)
+    return Cost(name, 1.0, bits, probes, candidates * skew, nbytes, time)
+
+
+def _scan(pages: int, max_distance: int, queries: Sequence[Fingerprint], sample: Sample | None) -> Cost:
+    values = _stored(pages, sample)
+    measured = _measure(LinearScan(max_distance=max_distance), values, queries[:_SCANS])
+    time = measured.microseconds * pages / len(values)
+    return Cost("scan", 1.0, 0.0, 0.0, float(pages), measured.bytes_each * pages, time)

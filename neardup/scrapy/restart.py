@@ -1,0 +1,91 @@
+"""What a crawl starts with: the pages of earlier crawls, from a snapshot if it is still true, else from the tables."""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from neardup import snapshot
+from neardup.snapshot import SnapshotError, SnapshotMissing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from neardup.detector import Detector
+    from neardup.store.store import Store
+
+logger = logging.getLogger(__name__)
+
+_KIND = "crawl"
+
+
+class Restart:
+    """Fills a detector at the start of a crawl and keeps a snapshot of it at the end.
+
+    A snapshot belongs to the state of the database it was taken of: if any crawl has written since, it is out of date, and the
+    tables are read. It is not taken if another crawl has written meanwhile, whose pages this detector does not know.
+    """
+
+    def __init__(self, detector: Detector, store: Store, crawl_id: int, path: Path | None) -> None:
+        self.detector = detector
+        self.store = store
+        self.crawl_id = crawl_id
+        self.path = path
+        self._state_at_start = store.state(but=crawl_id)
+
+    def load(self) -> None:
+        """Fill the detector; the log says from where, with how much and how long it took."""
+        started = perf_counter()
+        source = "snapshot"
+        if not self._load_snapshot():
+            source = "tables"
+            self.detector.restore(self.store.known_pages())
+        logger.info(
+            "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
+            " loaded from the %(source)s in %(seconds).2f s",
+            {
+                "crawl": self.crawl_id,
+                "database": self.store.location,
+                "known": len(self.detector.pages),
+                "canonical": len(self.detector.index),
+                "source": source,
+                "seconds": perf_counter() - started,
+            },
+        )
+
+    def _load_snapshot(self) -> bool:
+        if self.path is None or not self._state_at_start:
+            return False
+        try:
+            found = snapshot.load(self.path, kind=_KIND)
+            if found.meta != self._meta(self._state_at_start):
+                logger.info("neardup: snapshot %(path)s is out of date", {"path": self.path})
+                return False
+            self.detector.restore_arrays(found.arrays)
+        except SnapshotMissing:
+            return False
+        except (SnapshotError, ValueError) as exc:
+            logger.warning("neardup: %(problem)s; the tables are read instead", {"problem": exc})
+            return False
+        return True
+
+    def save(self) -> None:
+        """Keep a snapshot; after everything has been written, and before the store is closed."""
+        if self.path is None:
+            return
+        try:
+            if self.store.state(but=self.crawl_id) != self._state_at_start:
+                logger.info("neardup: another crawl has written meanwhile, so no snapshot is kept")
+                return
+            state = self.store.state(but=0)
+            snapshot.save(self.path, kind=_KIND, meta=self._meta(state), arrays=self.detector.arrays())
+        except SnapshotError as exc:
+            logger.warning("neardup: %(problem)s; the next crawl will read the tables", {"problem": exc})
+
+    def _meta(self, state: list[list[object]]) -> dict[str, object]:
+        return {
+            "scheme": self.store.scheme,
+            "min_features": self.detector.options.min_features,
+            "state": state,
+        }
