@@ -14,9 +14,11 @@ import importlib
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from neardup import batch
 from neardup.index.psm import PSMIndex
 from neardup.simhash import Fingerprint
 
@@ -99,6 +101,10 @@ class Peer:
         return len(self.index)
 
 
+_STORED: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
+"""What each index of this project was given, by first row: the batch search takes an array, not an index."""
+
+
 class Neardup(Peer):
     """An index of this project: PSMIndex, or one of ``neardup.index.tables``."""
 
@@ -109,7 +115,7 @@ class Neardup(Peer):
         super().__init__(f"{kind.__name__} {shown} {'first' if first else 'all'}".replace("  ", " "))
         self.kind, self.settings, self.returns_all = kind, settings, not first
         self.exact = kind is not PSMIndex
-        self.has_batch = hasattr(kind, "first_of_many" if first else "all_of_many")
+        self.has_batch = True
 
     @property
     def build(self) -> str:
@@ -117,11 +123,14 @@ class Neardup(Peer):
 
     def make(self, sample: Values) -> None:
         self.index = self.kind(max_distance=DISTANCE, **self.settings)
+        _STORED[self.index] = {}
 
     def extend(self, values: Values, first_row: int) -> None:
         self.index.extend(values, np.arange(first_row, first_row + len(values), dtype=np.int64))
+        _STORED[self.index][first_row] = values
 
     def add_each(self, prepared: Sequence[Any], first_row: int) -> None:
+        _STORED[self.index][first_row] = prepared
         add = self.index.add
         for row, value in enumerate(prepared, first_row):
             add(value, row)
@@ -140,13 +149,30 @@ class Neardup(Peer):
 
     def prepare_batch(self, queries: Any) -> Any:
         values = np.array([query.value for query in queries], dtype=np.uint64)
-        return values, [query.pack_weak_bits() for query in queries]
+        weak_bits = np.frombuffer(b"".join(query.pack_weak_bits() for query in queries), dtype=np.uint8)
+        parts = _STORED[self.index]
+        stored = np.concatenate([np.asarray(parts[row], dtype=np.uint64) for row in sorted(parts)])
+        assert len(stored) == len(self.index)
+        return values, weak_bits.reshape(len(values), -1), stored
 
     def batch(self, queries: Any) -> Any:
-        return (self.index.all_of_many if self.returns_all else self.index.first_of_many)(*queries)
+        values, weak_bits, stored = queries
+        options = batch.Options(
+            max_distance=DISTANCE,
+            recall=self.settings.get("recall", 0.95),
+            exact=self.exact,
+            every=self.returns_all,
+            threads=1,
+            search="blocks" if self.exact else "psm",
+        )
+        return len(values), batch.match(values, stored, weak_bits=weak_bits, options=options)
 
     def batch_rows(self, answer: Any) -> list[Rows]:
-        return [self.rows(one) for one in answer]
+        count, matches = answer
+        found: list[Rows] = [[] for _ in range(count)]
+        for query, row in zip(matches["query"].tolist(), matches["row"].tolist(), strict=True):
+            found[query].append(row)
+        return found
 
 
 class Faiss(Peer):
@@ -343,7 +369,7 @@ def as_bytes(values: Values) -> npt.NDArray[np.uint8]:
 def all_peers(n: int) -> list[Peer]:
     """Every peer with every setting compared at n stored fingerprints, as far as what they need can be imported."""
     peers: list[Peer] = []
-    for recall in (0.90, 0.95, 0.99):
+    for recall in (0.50, 0.70, 0.90, 0.95, 0.99):
         peers += [Neardup(PSMIndex, first=True, recall=recall), Neardup(PSMIndex, first=False, recall=recall)]
     if _there("neardup.index.tables"):
         tables: Any = importlib.import_module("neardup.index.tables")
