@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled
+from neardup.index.prefetch import prefetch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,6 +55,7 @@ STATE_SIZE = 10
 _SMALL_CLASSES = 32
 _LOOKED_AT = 4096
 """Lines that are looked at for a free extent before new ground is taken."""
+_AHEAD = 16
 _MOST_FREE = 8
 """Free lines are looked for when they are more than an eighth of all."""
 
@@ -276,6 +278,13 @@ def add_many(
 ) -> int:
     """:func:`add` one after the other from ``start`` on, until there is no room; returns how many are done with."""
     for i in range(start, new_values.size):
+        if (i - start) % _AHEAD == 0:
+            # Most of the time of an insertion is waiting for memory: ask for that of the next few at once.
+            for ahead in range(i, min(i + _AHEAD, new_values.size)):
+                head = heads[_place_of(heads, new_values[ahead])[0]]
+                slot = signed(head >> SHIFT) * LINE + signed(head & COUNT)
+                prefetch(values, slot)
+                prefetch(rows, slot)
         if add(heads, values, rows, free, state, new_values[i], int(new_rows[i])) != ADDED:
             return i
     return new_values.size

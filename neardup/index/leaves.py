@@ -12,6 +12,8 @@ from neardup.index.kernels import CHILDREN, COUNT, DEEPEST, LINE, NODE, SHIFT, p
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_LINE_BITS = np.uint64(3)
+
 
 @compiled
 def compare(
@@ -24,26 +26,22 @@ def compare(
     matches: npt.NDArray[np.uint64],
     found: int,
 ) -> int:
-    """Compare a fingerprint with all of one leaf, a cache line at a time; returns the number of matches so far."""
-    slot = signed(head >> SHIFT) * LINE
-    end = slot + signed(head & COUNT)
-    while slot < end:
-        nearest = 64
-        for i in range(LINE):
-            nearest = min(nearest, popcount(values[slot + i] ^ value))
-        if nearest <= max_distance:
-            # What stands behind the last fingerprint is left from earlier.
-            for near in range(slot, min(slot + LINE, end)):
-                distance = popcount(values[near] ^ value)
-                if distance <= max_distance:
-                    if found < matches.shape[0]:
-                        matches[found, 0] = rows[near]
-                        matches[found, 1] = values[near]
-                        matches[found, 2] = np.uint64(distance)
-                    found += 1
-                    if only_first:
-                        return found
-        slot += LINE
+    """Compare a fingerprint with all of one leaf; returns the number of matches so far."""
+    first, count = head >> SHIFT << _LINE_BITS, head & COUNT
+    near = 0
+    for i in range(count):  # unsigned, and nothing but a sum: this becomes vector code
+        near += popcount(values[first + np.uint64(i)] ^ value) <= max_distance
+    if near > 0:
+        for slot in range(signed(first), signed(first + count)):
+            distance = popcount(values[slot] ^ value)
+            if distance <= max_distance:
+                if found < matches.shape[0]:
+                    matches[found, 0] = rows[slot]
+                    matches[found, 1] = values[slot]
+                    matches[found, 2] = np.uint64(distance)
+                found += 1
+                if only_first:
+                    break
     return found
 
 

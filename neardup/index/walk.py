@@ -46,7 +46,7 @@ _START = 2.0
 """The first threshold, in those that recent searches ended at on average."""
 _MEMORY = 0.05
 _FIRST_GUESS = 0.02
-_KEPT = 1.0 / 32.0
+_KEPT = 1.0 / 8.0
 """Turnings below the threshold, but above this part of it, are kept to go on from there."""
 _NEGLIGIBLE = 1e-12
 _GATHERED = 64

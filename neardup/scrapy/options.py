@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from neardup.detector import DetectorOptions
@@ -110,12 +111,15 @@ def _switch(settings: BaseSettings, name: str) -> bool:
 def database_url(settings: BaseSettings) -> str:
     """NEARDUP_DATABASE_URL, else the environment variable of that name, else SQLite in the project's data folder."""
     url = settings.get(DATABASE_URL) or os.environ.get(DATABASE_URL)
-    return url or f"sqlite:///{Path(data_path('neardup')).absolute() / 'neardup.db'}"
+    return url or f"sqlite:///{data_folder() / 'neardup.db'}"
 
 
 def data_folder() -> Path:
-    """Where a project's data are kept; made if it is not there."""
-    return Path(data_path("neardup", createdir=True)).absolute()
+    """Where a project's data are kept, whether it is there yet or not."""
+    try:
+        return Path(data_path("neardup")).absolute()
+    except NotConfigured:  # the settings are those of a project, but the current folder is none
+        return Path(".scrapy", "neardup").absolute()
 
 
 def _refuse_unknown(settings: BaseSettings) -> None:

@@ -79,8 +79,9 @@ class Restart:
                 logger.info("neardup: another crawl has written meanwhile, so no snapshot is kept")
                 return
             state = self.store.state(but=0)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             snapshot.save(self.path, kind=_KIND, meta=self._meta(state), arrays=self.detector.arrays())
-        except SnapshotError as exc:
+        except (SnapshotError, OSError) as exc:
             logger.warning("neardup: %(problem)s; the next crawl will read the tables", {"problem": exc})
 
     def _meta(self, state: list[list[object]]) -> dict[str, object]:
