@@ -185,7 +185,7 @@ def _psm(
     few = _measure(low, values, queries)
     each = max(0.0, measured.microseconds - few.microseconds) / max(1.0, measured.probes - few.probes)
     fixed = max(0.0, measured.microseconds - each * measured.probes)
-    each *= _slower(built.nbytes, pages * measured.bytes_each)
+    each += candidates / probes / kernels.LINE * _further(built.nbytes, pages * measured.bytes_each)
     return Cost(
         "psm",
         recall,
@@ -197,12 +197,12 @@ def _psm(
     )
 
 
-def _slower(near_bytes: float, far_bytes: float) -> float:
-    """How much longer a cache line takes from a larger array, both measured with many under way at once."""
+def _further(near_bytes: float, far_bytes: float) -> float:
+    """Microseconds that a cache line takes more from a larger array, with many under way at once."""
     far = min(far_bytes, _FAR_BYTES)
-    if far <= 1.5 * near_bytes:
-        return 1.0
-    return _line_seconds(int(far)) / _line_seconds(int(near_bytes))
+    if far <= near_bytes:
+        return 0.0
+    return 1e6 * max(0.0, _line_seconds(int(far)) - _line_seconds(int(near_bytes)))
 
 
 def _line_seconds(nbytes: int) -> float:
@@ -213,7 +213,7 @@ def _line_seconds(nbytes: int) -> float:
     for _ in range(5):
         started = perf_counter()
         array[wanted].sum()
-        rounds.append(perf_counter() - started)
+        rounds.append((perf_counter() - started) / len(wanted))
     return float(np.median(rounds))
 
 
@@ -247,8 +247,8 @@ def _tables(
     each = max(0.0, measured.microseconds - empty.microseconds) / (
         model_probes * _PROBE_IN_CANDIDATES + model_candidates * skew
     )
-    each *= _slower(model_bytes, nbytes)
     time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates * skew)
+    time += probes * _further(model_bytes, nbytes)  # what follows in a run is fetched ahead
     return Cost(name, 1.0, bits, probes, candidates * skew, nbytes, time)
 
 
