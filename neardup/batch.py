@@ -23,6 +23,7 @@ from neardup import batch_kernels as kernels
 from neardup.batch_files import MATCH, ArrayFingerprints, as_fingerprints, as_weak_bits, open_fingerprints
 from neardup.batch_plan import Plan, TablePlan, make_plan, plan_queries
 from neardup.errors import ConfigurationError
+from neardup.index.base import LARGEST_MAX_DISTANCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from neardup.batch_files import Fingerprints
 
 CHUNK_ROWS = 1 << 22
-MOST_DISTANCE = 16
 SEARCHES = ("auto", "psm", "blocks")
 
 _BLOCK = 1 << 14
@@ -74,8 +74,8 @@ class Options:
 
 
 def check_max_distance(max_distance: int) -> None:
-    if not 0 <= max_distance <= MOST_DISTANCE:
-        raise ConfigurationError(f"max_distance must be 0 to {MOST_DISTANCE}, not {max_distance}")
+    if not 0 <= max_distance <= LARGEST_MAX_DISTANCE:
+        raise ConfigurationError(f"max_distance must be 0 to {LARGEST_MAX_DISTANCE}, not {max_distance}")
 
 
 def check_threads(threads: int | None) -> int:

@@ -17,6 +17,7 @@ from neardup.compiled import compiled
 from neardup.index.flips import plan_flips
 from neardup.index.kernels import popcount, signed
 from neardup.index.prefetch import prefetch
+from neardup.simhash import WEAK_BITS_STORED, WEIGHT_STEP
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,20 +26,17 @@ PAD = 8
 _PREFETCHED = 32
 """Probes of a query whose fingerprints are fetched ahead; later ones are rarely reached when the first match ends it."""
 
-_WEAK_BITS = 24
-_STEP = 0.25 / 255.0
-
 
 @compiled
 def unpack_weights(weak_bits: npt.NDArray[np.uint8], weights: npt.NDArray[np.float64]) -> None:
     """Magnitudes of the bit weights, shape (64,), of packed weak bits, shape (48,), as ``Fingerprint.unpack`` has them."""
     rest = 1.0
-    for i in range(_WEAK_BITS):
-        stored = weak_bits[_WEAK_BITS + i] * _STEP
+    for i in range(WEAK_BITS_STORED):
+        stored = weak_bits[WEAK_BITS_STORED + i] * WEIGHT_STEP
         rest -= stored * stored
-    weights[:] = np.sqrt(max(0.0, rest) / (64 - _WEAK_BITS))
-    for i in range(_WEAK_BITS):
-        weights[weak_bits[i]] = weak_bits[_WEAK_BITS + i] * _STEP
+    weights[:] = np.sqrt(max(0.0, rest) / (64 - WEAK_BITS_STORED))
+    for i in range(WEAK_BITS_STORED):
+        weights[weak_bits[i]] = weak_bits[WEAK_BITS_STORED + i] * WEIGHT_STEP
 
 
 @compiled

@@ -30,6 +30,8 @@ WEAK_BITS_STORED = 24
 _WEIGHT_STEPS = 255
 _WEIGHT_RANGE = 0.25
 """Largest relative weight |W_j|/‖W‖ that the stored byte can hold; the mean over 64 bits is about 0.1."""
+WEIGHT_STEP = _WEIGHT_RANGE / _WEIGHT_STEPS
+"""Relative weight that one step of the stored byte stands for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +76,7 @@ class Fingerprint:
             raise ValueError(
                 f"weak bits name bit {int(positions.max())} of a {FINGERPRINT_BITS}-bit fingerprint"
             )
-        stored = steps * (_WEIGHT_RANGE / _WEIGHT_STEPS)
+        stored = steps * WEIGHT_STEP
         # The strong bits share what the weak ones leave of the unit norm, so that relative weights stay what they were.
         rest = max(0.0, 1.0 - float(stored @ stored)) / (FINGERPRINT_BITS - WEAK_BITS_STORED)
         magnitudes = np.full(FINGERPRINT_BITS, math.sqrt(rest))

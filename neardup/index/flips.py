@@ -72,6 +72,13 @@ def _sort_weakest_first(
 
 
 @compiled
+def take_in(odd: float, largest: int, sums: npt.NDArray[np.float64]) -> None:
+    """Add a bit to sums[s], the sums over all sets of s bits of the product of their odds, s = 0 … largest."""
+    for size in range(largest, 0, -1):
+        sums[size] += odd * sums[size - 1]
+
+
+@compiled
 def _sums_of_products(
     odds: npt.NDArray[np.float64], first: int, last: int, largest: int, sums: npt.NDArray[np.float64]
 ) -> None:
@@ -79,8 +86,7 @@ def _sums_of_products(
     sums[: largest + 1] = 0.0
     sums[0] = 1.0
     for j in range(first, last):
-        for size in range(largest, 0, -1):
-            sums[size] += odds[j] * sums[size - 1]
+        take_in(odds[j], largest, sums)
 
 
 @compiled

@@ -213,7 +213,7 @@ def _divide(
 
 
 @compiled
-def _place_of(heads: npt.NDArray[np.uint64], value: np.uint64) -> tuple[int, int]:
+def place_of(heads: npt.NDArray[np.uint64], value: np.uint64) -> tuple[int, int]:
     """Where the head of a fingerprint's leaf stands, and its level."""
     place, level = 0, 0
     while heads[place] & NODE:
@@ -248,7 +248,7 @@ def add(
     row: int,
 ) -> int:
     """Store a fingerprint in its leaf, which is divided first if it is full."""
-    place, level = _place_of(heads, value)
+    place, level = place_of(heads, value)
     count = signed(heads[place] & COUNT)
     if not has_room(heads, values, state, lines_for(count + 1)):
         return NO_ROOM
@@ -281,7 +281,7 @@ def add_many(
         if (i - start) % _AHEAD == 0:
             # Most of the time of an insertion is waiting for memory: ask for that of the next few at once.
             for ahead in range(i, min(i + _AHEAD, new_values.size)):
-                head = heads[_place_of(heads, new_values[ahead])[0]]
+                head = heads[place_of(heads, new_values[ahead])[0]]
                 slot = signed(head >> SHIFT) * LINE + signed(head & COUNT)
                 prefetch(values, slot)
                 prefetch(rows, slot)
@@ -320,7 +320,7 @@ def locate(
     row: int,
 ) -> int:
     """Slot of a stored fingerprint, or -1; ``row`` -1: under any row."""
-    head = heads[_place_of(heads, value)[0]]
+    head = heads[place_of(heads, value)[0]]
     first = signed(head >> SHIFT) * LINE
     for slot in range(first, first + signed(head & COUNT)):
         if values[slot] == value and (row < 0 or np.int64(rows[slot]) == row):
@@ -342,7 +342,7 @@ def remove(
     slot = locate(heads, values, rows, value, row)
     if slot < 0:
         return False
-    place, _ = _place_of(heads, value)
+    place, _ = place_of(heads, value)
     head = heads[place]
     last = signed(head >> SHIFT) * LINE + signed(head & COUNT) - 1
     values[slot], rows[slot] = values[last], rows[last]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled
-from neardup.index.flips import flip_odds
+from neardup.index.flips import flip_odds, take_in
 from neardup.index.kernels import (
     ADDED,
     CANDIDATES,
@@ -29,6 +29,7 @@ from neardup.index.kernels import (
     STEP,
     add,
     child_of,
+    place_of,
     signed,
 )
 from neardup.index.leaves import compare
@@ -77,8 +78,7 @@ def sums_behind(
     sums[: max_distance + 1] = 0.0
     sums[0] = 1.0
     for j in range(63, -1, -1):
-        for size in range(max_distance, 0, -1):
-            sums[size] += odds[j] * sums[size - 1]
+        take_in(odds[j], max_distance, sums)
         if j % STEP == 0 and j <= levels * STEP:
             behind[j // STEP, : max_distance + 1] = sums[: max_distance + 1]
 
@@ -98,16 +98,6 @@ def products_of_patterns(
         patterns[level, 5] = high * low
         patterns[level, 6] = high * middle
         patterns[level, 7] = high * middle * low
-
-
-@compiled
-def _own_leaf(heads: npt.NDArray[np.uint64], value: np.uint64) -> tuple[np.uint64, int]:
-    """Head and level of the leaf of a fingerprint's own prefix."""
-    head, level = heads[0], 0
-    while head & NODE:
-        head = heads[signed(head & COUNT) * CHILDREN + child_of(value, level)]
-        level += 1
-    return head, level
 
 
 @compiled
@@ -137,8 +127,8 @@ def search(
     m matches. Adds to the costs in ``state``; returns the number of matches.
     """
     state[QUERIES] += 1
-    head, level = _own_leaf(heads, value)
-    found = _compare_counted(values, rows, state, head, value, max_distance, only_first, matches, 0)
+    place, level = place_of(heads, value)
+    found = _compare_counted(values, rows, state, heads[place], value, max_distance, only_first, matches, 0)
     if (only_first and found > 0) or max_distance == 0 or level == 0:
         return found
     behind, patterns = tables[_BEHIND:_PATTERNS], tables[_PATTERNS:]

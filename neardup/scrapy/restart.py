@@ -32,7 +32,7 @@ class Restart:
         self.store = store
         self.crawl_id = crawl_id
         self.path = path
-        self._state_at_start = store.state(but=crawl_id)
+        self._state_at_start = [] if path is None else store.state(but=crawl_id)
 
     def load(self) -> None:
         """Fill the detector; the log says from where, with how much and how long it took."""

@@ -42,7 +42,7 @@ H = 3
 RECALL = 0.95
 REPETITIONS = 5
 _READS = 2_000_000
-_OWN = "    head, level = _own_leaf(heads, value)\n"
+_OWN = "    place, level = place_of(heads, value)\n"
 _LOOK = "        stacked, pending = _turn(\n"
 _COUNTERS = (
     # The steps down the query's own path, a node whose children are looked at, the lines of a leaf compared with.
