@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class PageItem:
-    """A crawled page and its verdict; ``distance`` (bits) and ``percentage`` are those to the canonical page."""
+    """A crawled page and its verdict; ``distance`` (bits), ``percentage`` and ``resemblance`` are those to the canonical page."""
 
     url: str
     title: str
@@ -15,3 +15,4 @@ class PageItem:
     canonical_url: str | None = None
     distance: int | None = None
     percentage: float | None = None
+    resemblance: float | None = None

@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from neardup.commands import check, db, match, pairs, plan, report, show
+from neardup.commands import check, db, evaluate, learn_idf, match, pairs, plan, report, show
 from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ VERBS = {
     "match": match,
     "pairs": pairs,
     "plan": plan,
+    "evaluate": evaluate,
+    "learn-idf": learn_idf,
     "db": db,
 }
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup import features, hamming, simhash
+from neardup import hamming, sketch
+from neardup.content import BODY, Content
 from neardup.errors import ConfigurationError
-from neardup.index.base import Match
+from neardup.features import DEFAULT, Features
 from neardup.index.choice import PSM, make_index
 from neardup.index.psm import PSMIndex
 from neardup.pages import NONE, KnownPages, page_url
-from neardup.purify import purify_bytes, purify_html, purify_tree
+from neardup.reading import Reader
 from neardup.recall import RecallMonitor
+from neardup.rule import VERIFY, Rule
+from neardup.sketches import KnownSketches
+from neardup.templates import HostTemplates
 from neardup.verdict import Kind, Verdict
+from neardup.verification import Verifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +33,8 @@ if TYPE_CHECKING:
     from lxml import etree
 
     from neardup.index.base import Index
-    from neardup.simhash import Fingerprint
+    from neardup.reading import Reading
+    from neardup.verification import Found
 
     class RememberedPage(Protocol):
         """What is kept of a page between crawls; ``canonical_id`` is None unless the page is a duplicate."""
@@ -43,29 +49,44 @@ if TYPE_CHECKING:
         def features(self) -> int: ...
         @property
         def canonical_id(self) -> int | None: ...
+        @property
+        def sketch(self) -> bytes | None: ...
 
 
 _PAGES_AT_ONCE = 10_000
+
+
+MOST_VERIFIED = 4096
+"""Pages within ``max_distance`` whose sketches are compared with one page's, so that a site of near-alike pages that are no
+duplicates of each other costs a bounded time a page. They are the likeliest: the index probes in falling probability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectorOptions:
     """What decides whether two pages are near-duplicates, and for how many pages of a cluster links are followed.
 
-    ``max_distance`` (bits, inclusive) and ``recall`` are those of :class:`neardup.index.psm.PSMIndex`; ``index`` is a name of
-    :mod:`neardup.index.choice`. Of ``recall_sample`` of the queries the recall is measured. A page with fewer than
-    ``min_features`` distinct words is never matched. ``follow_per_cluster`` counts the canonical page.
+    ``features``, ``content`` and ``selectors`` are those of :class:`neardup.features.Features` and
+    :class:`neardup.content.Content`. ``verify``: least resemblance, estimated from sketches, of a duplicate to its canonical page; 0: the
+    distance alone decides. ``max_distance`` (bits, inclusive) is that of the features if None. ``recall`` is that of
+    :class:`neardup.index.psm.PSMIndex`; ``index`` is a name of :mod:`neardup.index.choice`. Of ``recall_sample`` of the
+    queries the recall is measured. A page with fewer than ``min_features`` distinct words is never matched.
+    ``follow_per_cluster`` counts the canonical page.
     """
 
-    max_distance: int = 3
-    recall: float = 0.95
+    features: str = DEFAULT
+    content: str = BODY
+    selectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sketch_size: int = sketch.SIZE
+    verify: float = VERIFY
+    max_distance: int | None = None
+    recall: float = 0.98
     index: str = PSM
     recall_sample: float = 0.05
     min_features: int = 10
     follow_per_cluster: int = 1
 
     def __post_init__(self) -> None:
-        self.make_index()
+        self.make_index(self.make_rule(self.make_reader().features))
         PSMIndex(recall=self.recall)  # checked whichever index is chosen
         if not 0.0 <= self.recall_sample <= 1.0:
             raise ConfigurationError(f"recall_sample must be between 0 and 1, not {self.recall_sample}")
@@ -77,26 +98,25 @@ class DetectorOptions:
                 f" not {self.follow_per_cluster}"
             )
 
-    def make_index(self) -> Index:
-        return make_index(self.index, max_distance=self.max_distance, recall=self.recall)
+    def make_reader(self) -> Reader:
+        return Reader(Content(self.content, self.selectors), Features(self.features), self.sketch_size)
 
+    def make_rule(self, features: Features) -> Rule:
+        """The rule; ``max_distance`` is the one that belongs to the features, with or without verification, unless given."""
+        distance = self.max_distance
+        if distance is None:
+            distance = features.verified_max_distance if self.verify else features.max_distance
+        return Rule(distance, self.verify)
 
-@dataclass(slots=True)
-class StepSeconds:
-    """Seconds spent in each step of judging pages."""
-
-    purify: float = 0.0
-    features: float = 0.0
-    simhash: float = 0.0
-    search: float = 0.0
-    """Look-up in the index, decision, insertion."""
+    def make_index(self, rule: Rule) -> Index:
+        return make_index(self.index, max_distance=rule.max_distance, recall=self.recall)
 
 
 class Detector:
     """Tells of each page whether it is a near-duplicate of one already known, and remembers it.
 
     Near-duplicate is not transitive, so clusters are stars: only canonical pages are in the index, and a duplicate is within
-    ``max_distance`` of its canonical page. Look-up and insertion are one synchronous step: of two copies that arrive
+    ``max_distance`` of its canonical page and, unless ``verify`` is 0, resembles it as its sketch tells. Look-up and insertion are one synchronous step: of two copies that arrive
     together, the first judged is new and the second its duplicate.
 
     A page known by its URL is never a duplicate of itself. If its fingerprint is the same, it keeps its standing;
@@ -106,21 +126,28 @@ class Detector:
     ``first_id``: id of the first page that is not known yet; ids count up from there.
     """
 
-    def __init__(self, options: DetectorOptions, *, first_id: int = 1) -> None:
+    def __init__(self, options: DetectorOptions, *, reader: Reader | None = None, first_id: int = 1) -> None:
         self.options = options
-        self.index: Index = options.make_index()
+        self.reader = reader or options.make_reader()
+        self.rule = options.make_rule(self.reader.features)
+        self.verifier = Verifier(self.rule, self.reader)
+        self.index: Index = options.make_index(self.rule)
         self.pages = KnownPages()
+        self.sketches = KnownSketches(options.sketch_size)
         self.recall: RecallMonitor | None = None
-        self.seconds = StepSeconds()
+        self.search_seconds = 0.0
+        """Spent on look-ups in the index, decisions and insertions."""
         self._next_id = first_id
         self._followed: Counter[int] = Counter()
 
     def warm_up(self) -> None:
         """Compile what pages would otherwise wait for: seconds after an installation, 0.1 s from then on."""
         KnownPages.warm_up()
-        fingerprint = simhash.fingerprint({"warm": 1, "up": 1})
+        fingerprint = (
+            self.options.make_reader().read_text("all that is compiled when it is first used").fingerprint
+        )
         assert fingerprint is not None
-        index = self.options.make_index()
+        index = self.options.make_index(self.rule)
         index.extend(*self.pages.fingerprints([]))
         for row in range(1000):  # enough to make it grow
             index.add(fingerprint.value ^ row, row)
@@ -149,6 +176,9 @@ class Detector:
                 values=[page.value or 0 for page in some],
                 canonical=standing,
             )
+            for row, page in zip(standing, some, strict=True):
+                if row != NONE and page.sketch is not None:
+                    self.sketches.put(row, sketch.from_bytes(page.sketch))
         for row, canonical in zip(duplicates, pages.rows_of_ids(canonical_ids).tolist(), strict=True):
             pages.canonical[row] = canonical
         self._fill_index()
@@ -159,6 +189,9 @@ class Detector:
         arrays: dict[str, Any] = {f"pages/{name}": array for name, array in self.pages.arrays().items()}
         if isinstance(self.index, PSMIndex):
             arrays |= {f"index/{name}": array for name, array in self.index.arrays().items()}
+        arrays |= {f"sketches/{name}": array for name, array in self.sketches.arrays().items()}
+        if self.verifier.templates is not None:
+            arrays |= {f"templates/{name}": array for name, array in self.verifier.templates.arrays().items()}
         return arrays
 
     def restore_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> int:
@@ -167,15 +200,18 @@ class Detector:
         Raises SnapshotError or ValueError if the arrays do not fit together; nothing is taken over then.
         """
         pages = KnownPages.from_arrays(_below("pages/", arrays))
+        sketches = KnownSketches.from_arrays(
+            self.options.sketch_size, _below("sketches/", arrays), pages=len(pages)
+        )
         stored = _below("index/", arrays)
-        options = self.options
-        if options.index == PSM and stored:
+        if self.verifier.templates is not None:
+            self.verifier.templates = HostTemplates.from_arrays(_below("templates/", arrays))
+        if self.options.index == PSM and stored:
             self.index = PSMIndex.from_arrays(
-                stored, max_distance=options.max_distance, recall=options.recall
+                stored, max_distance=self.rule.max_distance, recall=self.options.recall
             )
-            self.pages = pages
-        else:
-            self.pages = pages
+        self.pages, self.sketches = pages, sketches
+        if not stored or self.options.index != PSM:
             self._fill_index()
         return len(pages)
 
@@ -192,34 +228,24 @@ class Detector:
 
     def examine_tree(self, url: str, root: etree._Element, *, always_follow: bool = False) -> Verdict:
         """Judge an HTML page by the lxml tree of its document, which is only read."""
-        started = perf_counter()
-        text = purify_tree(root)
-        self.seconds.purify += perf_counter() - started
-        return self.examine_text(url, text, always_follow=always_follow)
+        return self.judge(url, self.reader.read_tree(url, root), always_follow=always_follow)
 
     def examine_html(self, url: str, html: str | bytes, *, always_follow: bool = False) -> Verdict:
         """Judge a page by its HTML (or plain text, which is HTML without tags), outside a crawl or from an item."""
-        started = perf_counter()
-        text = purify_html(html) if isinstance(html, str) else purify_bytes(html)
-        self.seconds.purify += perf_counter() - started
-        return self.examine_text(url, text, always_follow=always_follow)
+        return self.judge(url, self.reader.read_html(url, html), always_follow=always_follow)
 
     def examine_text(self, url: str, text: str, *, always_follow: bool = False) -> Verdict:
-        """Judge a page by its purified text. ``always_follow``: its links are followed whatever it is."""
+        """Judge a page by its purified text."""
+        return self.judge(url, self.reader.read_text(text), always_follow=always_follow)
+
+    def judge(self, url: str, reading: Reading, *, always_follow: bool = False) -> Verdict:
+        """Judge a page that has been read. ``always_follow``: its links are followed whatever it is."""
         started = perf_counter()
-        counts = features.word_counts(text)
-        counted = perf_counter()
-        fingerprint = simhash.fingerprint(counts)
-        fingerprinted = perf_counter()
-        verdict = self._judge(page_url(url), fingerprint, len(counts), always_follow=always_follow)
-        self.seconds.features += counted - started
-        self.seconds.simhash += fingerprinted - counted
-        self.seconds.search += perf_counter() - fingerprinted
+        verdict = self._judge(page_url(url), reading, always_follow=always_follow)
+        self.search_seconds += perf_counter() - started
         return verdict
 
-    def _judge(
-        self, url: str, fingerprint: Fingerprint | None, feature_count: int, *, always_follow: bool
-    ) -> Verdict:
+    def _judge(self, url: str, reading: Reading, *, always_follow: bool) -> Verdict:
         row = self.pages.row(url)
         known = row != NONE
         if not known:
@@ -227,61 +253,87 @@ class Detector:
             self._next_id += 1
         standing = self.pages.canonical[row]
         own_distance: int | None = None
-        match: Match | None = None
-        if fingerprint is None or feature_count < self.options.min_features:
-            self._place(row, fingerprint, canonical=NONE)
+        found: Found | None = None
+        if (
+            reading.fingerprint is None
+            or reading.sketch is None
+            or reading.distinct_words < self.options.min_features
+        ):
+            self._place(row, reading, canonical=NONE)
             kind = Kind.TOO_SHORT
         else:
             if standing != NONE:
-                own_distance = hamming.distance(self.pages.values[row], fingerprint.value)
+                own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
             if standing != row or own_distance != 0:
                 # Out of the index first: a page must not be found as the canonical page of itself.
-                self._place(row, fingerprint, canonical=NONE)
-                match = self._match(standing, fingerprint, row)
-                self._place(row, fingerprint, canonical=match.row if match else row)
-            if match is not None:
+                self._place(row, reading, canonical=NONE)
+                found = self._find(url, standing, reading, row)
+                self._place(row, reading, canonical=found.row if found else row)
+            else:  # stored, maybe, before there were sketches
+                self.sketches.put(row, reading.sketch)
+            if found is None:
+                self.verifier.learn(url, reading)
+            if found is not None:
                 kind = Kind.DUPLICATE
             elif not known:
                 kind = Kind.NEW
             else:
                 kind = Kind.UNCHANGED if own_distance == 0 else Kind.CHANGED
-        follow, why = self._follow(match, always_follow=always_follow)
+        follow, why = self._follow(found, always_follow=always_follow)
         return Verdict(
             url=url,
             kind=kind,
             follow=follow,
-            reason=_reason(kind, match, own_distance, feature_count) + why,
+            reason=_reason(kind, found, own_distance, reading.distinct_words) + why,
             page_id=self.pages.ids[row],
-            fingerprint=fingerprint,
-            features=feature_count,
-            canonical_id=self.pages.ids[match.row] if match else None,
-            canonical_url=self.pages.urls[match.row] if match else None,
-            distance=match.distance if match else None,
+            fingerprint=reading.fingerprint,
+            sketch=reading.sketch,
+            features=reading.distinct_words,
+            canonical_id=self.pages.ids[found.row] if found else None,
+            canonical_url=self.pages.urls[found.row] if found else None,
+            distance=found.distance if found else None,
+            resemblance=found.resemblance if found else None,
             own_distance=own_distance,
         )
 
-    def _place(self, row: int, fingerprint: Fingerprint | None, *, canonical: int) -> None:
-        """Set the fingerprint and the standing of a page; the index holds the canonical pages and no others."""
+    def _place(self, row: int, reading: Reading, *, canonical: int) -> None:
+        """Set the fingerprint and the standing of a page; index and sketches hold the canonical pages and no others."""
         if self.pages.canonical[row] == row:
             self.index.remove(self.pages.values[row], row)
-        value = 0 if fingerprint is None else fingerprint.value
+            self.sketches.drop(row)
+        value = 0 if reading.fingerprint is None else reading.fingerprint.value
         self.pages.values[row] = value
         self.pages.canonical[row] = canonical
         if canonical == row:
+            assert reading.sketch is not None
             self.index.add(value, row)
+            self.sketches.put(row, reading.sketch)
 
-    def _match(self, standing: int, fingerprint: Fingerprint, row: int) -> Match | None:
-        """The canonical page that a page had before, if it still holds; else what the index finds (PSM_F)."""
+    def _find(self, url: str, standing: int, reading: Reading, row: int) -> Found | None:
+        """The canonical page that a page had before, if it still holds; else one that the index proposes (PSM_F).
+
+        If that one is not confirmed by its sketch, the one that resembles the page most of all within ``max_distance`` (PSM_A).
+        """
+        assert reading.fingerprint is not None
+        query, verifier = reading.fingerprint, self.verifier
+        own_places = verifier.own_places(url, reading)
         if standing != NONE and self.pages.canonical[standing] == standing:
-            value = self.pages.values[standing]
-            if hamming.within(value, fingerprint.value, self.options.max_distance):
-                return Match(standing, value, hamming.distance(value, fingerprint.value))
-        match = self.index.find_first(fingerprint)
+            distance = hamming.distance(self.pages.values[standing], query.value)
+            before = np.array([[standing, distance]], dtype=np.int64)
+            if found := verifier.confirmed(reading, own_places, self.sketches, before):
+                return found
+        match = self.index.find_first(query)
         if self.recall is not None:
-            self.recall.query_answered(fingerprint.value, match, rows=len(self.pages), row=row)
-        return match
+            self.recall.query_answered(query.value, match, rows=len(self.pages), row=row)
+        if match is None:
+            return None
+        first = np.array([[match.row, match.distance]], dtype=np.int64)
+        if found := verifier.confirmed(reading, own_places, self.sketches, first):
+            return found
+        matches = self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64)
+        return verifier.confirmed(reading, own_places, self.sketches, matches)
 
-    def _follow(self, match: Match | None, *, always_follow: bool) -> tuple[bool, str]:
+    def _follow(self, match: Found | None, *, always_follow: bool) -> tuple[bool, str]:
         """Whether to follow the links of a page, and the half-sentence that says why if it is a duplicate."""
         if match is None:
             return True, ""
@@ -304,12 +356,15 @@ def _below(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _reason(kind: Kind, found: Match | None, own_distance: int | None, feature_count: int) -> str:
+def _reason(kind: Kind, found: Found | None, own_distance: int | None, words: int) -> str:
     if found is not None:
-        return f"{found.distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page"
+        resembling = "" if found.resemblance is None else f", resemblance {found.resemblance:.2f}"
+        return (
+            f"{found.distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page{resembling}"
+        )
     match kind:
         case Kind.TOO_SHORT:
-            return f"too short to be matched: {feature_count} distinct words"
+            return f"too short to be matched: {words} distinct words"
         case Kind.UNCHANGED:
             return "known, and the same as before"
         case Kind.CHANGED if own_distance is None:

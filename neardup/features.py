@@ -1,117 +1,232 @@
-r"""Text → weighted features: the words of a page and how often each occurs (``word-tf``).
+"""Words → hashed features with weights, under one name that is part of the scheme.
 
-A word is a run of ``\w`` as the ``regex`` module sees it, which unlike ``re`` keeps the combining marks that Indic
-scripts, Arabic and Thai cannot do without. Words are case-folded and NFC-normalised, so neither the case nor the
-composed or decomposed form of the text shows in the features.
+A choice is named ``BASE[+MODIFIER…]``. The bases:
 
-Chinese, Japanese, Thai, Khmer, Lao and Burmese put no spaces between words. Their runs become overlapping character
-bigrams, which need no dictionary and no guess at the language; a run of one character is a feature by itself. Such a
-run ends where the script ends, so "Python入門" is "python" and "入門". Korean has spaces and keeps its words.
+- ``word-tf``: words by their frequency;
+- ``word-log-tf``: 1 + ln of it;
+- ``word-tfidf:FILE``: frequency × inverse document frequency from a frozen table (:mod:`neardup.idf`);
+- ``shingle-2``, ``shingle-3``…: the set of runs of so many words, each with the weight 1.
+
+The modifiers: ``stop-english`` leaves out stop words; ``stem-english`` (or any algorithm of Snowball) stems words; ``icu`` finds
+the words of Chinese, Japanese, Thai, Khmer, Lao and Burmese by dictionary instead of as bigrams. In the canonical name
+they stand in this order, and a table goes by its own name and contents, not by the path of its file.
+
+Sood (2011, VII.A) used tf·idf of words after Porter's stemming and the removal of stop words. That is
+``word-tfidf:FILE+stop-english+stem-porter``.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections import Counter
-from itertools import chain
-from operator import add
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
-import regex
+import mmh3
+import numpy as np
+
+from neardup import feature_kernels, idf
+from neardup.errors import ConfigurationError
+from neardup.words import bigrams, dictionary_words, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
-NAME = "word-tf"
-"""Name of these features; part of the scheme that fingerprints are stored under."""
+    import numpy.typing as npt
 
-_RANGES = r"[\u0E00-\u1FFF\u2E80-\U0010FFFF]"
-"""Nothing below lies outside. A range is cheap to try first: French text is searched six times as fast with it."""
+    Hashes = npt.NDArray[np.uint64]
+    Weights = npt.NDArray[np.float64]
 
-_NOT_SHARED = r"--[\p{Script=Inherited}\u02BC]"
-"""Not the tilde or the apostrophe that Thai shares with the rest: they stay in the word they stand in."""
+SEED = 0
+"""Seed of the feature hash; part of the scheme."""
 
-# Script extensions, not scripts: ー, 〆 and the vertical repeat marks belong to no single script.
-_UNSPACED_SCRIPTS = (
-    r"\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}",
-    r"\p{scx=Thai}",
-    r"\p{scx=Khmer}",
-    r"\p{scx=Lao}",
-    r"\p{scx=Myanmar}",
-)
+HASH = f"mmh3-x64-128-seed{SEED}"
+"""The feature hash, by the name that tables of frequencies have it under."""
 
+_MOST_CACHED = 1 << 16
+_LONGEST_CACHED = 64
+"""Words and characters: a cache of hashes stays below some 12 MB whatever comes."""
 
-def _word_characters(scripts: str) -> str:
-    return rf"[{_RANGES}&&\w&&[{scripts}]{_NOT_SHARED}]"
+_LONGEST_STEMMED = 64
+"""Characters."""
 
-
-UNSPACED = _word_characters("".join(_UNSPACED_SCRIPTS))
-"""Set (``regex`` syntax, version 1) of the word characters of all scripts that are written without spaces."""
-
-_WORD = regex.compile(r"\w+")
-_UNSPACED = regex.compile(UNSPACED, regex.V1)
-_RUNS = "|".join(rf"{s}(?:{s}|\p{{M}})*+" for s in map(_word_characters, _UNSPACED_SCRIPTS))
-_UNSPACED_RUN = regex.compile(rf"(?={_RANGES})({_RUNS})", regex.V1)
-
-_ASCII_WORDS = bytes(
-    ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) == "_" else ord(" ") for byte in range(128)
-) + bytes(range(128, 256))
-"""Translation of UTF-8 that leaves lower-case ASCII words, spaces, and all other characters as they are."""
-
-_MOST_OTHERS = 4
-"""One word in so many may have other characters than ASCII before it pays to look at the text as a whole."""
-
-_LONG_MARKS = regex.compile(r"[[^\p{ccc=0}]||[\u0F73\u0F75\u0F81]]{64,}", regex.V1)
-"""Long runs of combining characters, and of the three that are none but decompose into nothing else."""
+# Split as the words of pages are: "don't" is "don" and "t".
+_STOP_ENGLISH = """
+a about above after again all also am an and any are as at be because been before being below between both but by can
+could d did do does doing don down during each few for from further had has have having he her here hers him his how i if
+in into is it its just ll m may me might more most must my no nor not now of off on once only or other our ours out over
+own re s same shall she should so some such t than that the their theirs them then there these they this those through to
+too under until up upon us ve very was we were what when where which while who whom whose why will with would you your
+yours
+"""
+STOP_ENGLISH = frozenset(_STOP_ENGLISH.split())
 
 
-def word_counts(text: str) -> Counter[str]:
-    """The words of ``text`` with their frequencies.
+def hash_feature(feature: str) -> int:
+    """Unsigned 64-bit murmur3 hash of a word: the first half of x64-128 with the scheme's seed.
 
-    >>> word_counts("The page, the PAGE") == {"the": 2, "page": 2}
+    >>> hash_feature("a") == mmh3.hash64("a", 0, signed=False)[0]
     True
-    >>> sorted(word_counts("Python入門書"))
-    ['python', '入門', '門書']
     """
-    # Most words of most pages have only ASCII characters: split and counted in C, they need no expression, and what
-    # is left is looked at word by distinct word. Counted by an expression, 92 pages of the Clang manual took twice as long.
-    text = _nfc(text)
-    data = text.encode("utf-8", "surrogatepass").translate(_ASCII_WORDS)
-    counts = Counter(data.decode("utf-8", "surrogatepass").split())
-    others = [word for word in counts if not word.isascii()]
-    if len(others) * _MOST_OTHERS > len(counts):
-        return _count_any(text)
-    for other in others:
-        times = counts.pop(other)
-        for word, frequency in _count_any(other).items():
-            counts[word] += times * frequency
-    return counts
+    return mmh3.mmh3_x64_128_utupledigest(feature.encode(), SEED)[0]
 
 
-def _count_any(text: str) -> Counter[str]:
-    """:func:`word_counts` for text of any script."""
-    text = _nfc(_nfc(text).casefold())
-    if _UNSPACED.search(text) is None:
-        return Counter(_WORD.findall(text))
-    # Split at a group: what stands between the runs and the runs themselves, in turn.
-    pieces = _UNSPACED_RUN.split(text)
-    counts = Counter(_WORD.findall(" ".join(pieces[::2])))
-    counts.update(chain.from_iterable(map(_bigrams, pieces[1::2])))
-    return counts
+class _Hashes(dict[str, int]):
+    """Hashes of words seen; each distinct word is hashed once, until there are too many to keep."""
+
+    def __init__(self, make: Callable[[str], int]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, word: str) -> int:
+        value = self._make(word)
+        if len(word) <= _LONGEST_CACHED:
+            if len(self) >= _MOST_CACHED:
+                self.clear()
+            self[word] = value
+        return value
+
+    def of(self, found: Sequence[str]) -> Hashes:
+        return np.fromiter(map(self.__getitem__, found), dtype=np.uint64, count=len(found))
 
 
-def _bigrams(run: str) -> Iterable[str]:
-    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+class Extracted(NamedTuple):
+    """What is taken from a text: its words, and the features that its fingerprint is made of."""
+
+    words: Hashes
+    """Hashes of all words in the order they stand in, shape (n,). They are neither stemmed nor left out."""
+    hashes: Hashes
+    """Distinct features, shape (m,)."""
+    weights: Weights
+    """Their weights, shape (m,), none below 0."""
+    distinct_words: int
 
 
-def _nfc(text: str) -> str:
-    if unicodedata.is_normalized("NFC", text):
-        return text
-    return unicodedata.normalize("NFC", _LONG_MARKS.sub(_in_canonical_order, text))
+class _Base(NamedTuple):
+    """How far apart near-duplicates may be in fingerprints of these features."""
+
+    max_distance: int
+    """Where the distance alone decides."""
+    verified_max_distance: int
+    """Where sketches decide, and the distance only proposes."""
 
 
-def _in_canonical_order(marks: regex.Match[str]) -> str:
-    # CPython puts marks in order by insertion: one unsorted run of 40,000 took 1.2 s, of 80,000 4.8 s, so a hostile page of
-    # a megabyte would hold up the crawl for minutes. Sorted beforehand by the same key, they take no time.
-    decomposed = "".join(unicodedata.normalize("NFD", mark) for mark in marks[0])
-    return "".join(sorted(decomposed, key=unicodedata.combining))
+_BASES = {
+    "word-tf": _Base(3, 8),
+    "word-log-tf": _Base(3, 8),
+    "word-tfidf": _Base(3, 12),
+    "shingle": _Base(6, 11),
+}
+_WIDEST = 10
+"""Words of a shingle at most: those of Broder's first experiments."""
+
+_MODIFIERS = re.compile(r"(?P<base>.*?)(?P<modifiers>(?:\+(?:stop-\w*|stem-\w*|icu))*)", re.DOTALL)
+_SHINGLE = re.compile(r"shingle-([1-9][0-9]?)", re.ASCII)
+
+DEFAULT = "word-tf"
+
+
+class Features:
+    """One choice of features; ``name`` is its canonical name.
+
+    Its caches and its stemmer belong to one thread. Raises ConfigurationError if there is no such choice, or if it needs
+    what is not installed or a table that cannot be used.
+    """
+
+    def __init__(self, name: str = DEFAULT) -> None:
+        match = _MODIFIERS.fullmatch(name)
+        assert match is not None  # the expression fits every text
+        base: str = match["base"]
+        modifiers = _modifiers(name, match["modifiers"])
+        self._split = dictionary_words() if modifiers.icu else bigrams
+        self._without = STOP_ENGLISH if modifiers.stop else None
+        self._hashes = _Hashes(hash_feature)
+        self._stems = self._hashes
+        if modifiers.stem is not None:
+            self._stems = _Hashes(_hash_of_stem(name, modifiers.stem))
+        self._frequencies: idf.Frequencies | None = None
+        self._width = 0
+        kind, _, file = base.partition(":")
+        if kind == "word-tfidf" and file:
+            self._frequencies = idf.load(file)
+            _check_table(self._frequencies, name, modifiers)
+            base = f"{kind}:{self._frequencies.identity}"
+        elif (shingle := _SHINGLE.fullmatch(base)) and int(shingle[1]) <= _WIDEST:
+            kind, self._width = "shingle", int(shingle[1])
+        elif base not in {"word-tf", "word-log-tf"}:
+            raise ConfigurationError(
+                f"there are no features {name!r}, but word-tf, word-log-tf, word-tfidf:FILE and shingle-1 to"
+                f" shingle-{_WIDEST}, and to each of them +stop-english, +stem-LANGUAGE and +icu"
+            )
+        self.name = f"{base}{modifiers}"
+        self._logarithmic = kind == "word-log-tf"
+        self.max_distance, self.verified_max_distance = _BASES[kind]
+
+    def extract(self, text: str) -> Extracted:
+        """Words and features of a purified text; all empty if it has no words, no features if it has stop words only."""
+        found = words(text, self._split)
+        hashes = self._hashes.of(found)
+        distinct, counts = feature_kernels.count(hashes)
+        distinct_words = distinct.size
+        kept = hashes
+        if self._without is not None or self._stems is not self._hashes:
+            kept = self._stems.of([word for word in found if word not in (self._without or ())])
+            distinct, counts = feature_kernels.count(kept)
+        if self._width:
+            distinct, _ = feature_kernels.count(feature_kernels.shingles(kept, self._width))
+            counts = np.ones(distinct.size)
+        elif self._logarithmic:
+            counts = 1.0 + np.log(counts)
+        elif self._frequencies is not None:
+            counts *= self._frequencies.weights(distinct)
+        return Extracted(hashes, distinct, counts, distinct_words)
+
+
+class _Modifiers(NamedTuple):
+    """What the modifiers of a choice ask for; as text they stand in their canonical order."""
+
+    stop: bool
+    stem: str | None
+    icu: bool
+
+    def __str__(self) -> str:
+        return f"{'+stop-english' * self.stop}{'' if self.stem is None else f'+stem-{self.stem}'}{'+icu' * self.icu}"
+
+
+def _modifiers(name: str, given: str) -> _Modifiers:
+    values: dict[str, str] = {}
+    for modifier in given.split("+")[1:]:
+        kind, _, value = modifier.partition("-")
+        if kind in values:
+            raise ConfigurationError(f"features {name!r}: +{kind} stands there twice")
+        values[kind] = value
+    if values.get("stop", "english") != "english":
+        raise ConfigurationError(f"features {name!r}: the only list of stop words is stop-english")
+    return _Modifiers("stop" in values, values.get("stem"), "icu" in values)
+
+
+def _hash_of_stem(name: str, language: str) -> Callable[[str], int]:
+    """Word → hash of its stem, by Snowball."""
+    try:
+        # Not snowballstemmer, which turns to Python without a word where this package is missing.
+        import Stemmer  # noqa: PLC0415  # an extra
+    except ImportError as exc:
+        raise ConfigurationError(f"features {name!r} need Snowball: pip install 'neardup[stem]'") from exc
+    languages: list[str] = Stemmer.algorithms()
+    if language not in languages:
+        raise ConfigurationError(f"features {name!r}: stem-LANGUAGE can be {', '.join(languages)}")
+    # A stem is asked for once a word, so the stemmer need not remember any.
+    stem: Callable[[str], str] = Stemmer.Stemmer(language, 0).stemWord
+    # Some take quadratic time: the Serbian one 30 s for a "word" of a megabyte. So long ones have no stem anyway.
+    return lambda word: hash_feature(stem(word) if len(word) <= _LONGEST_STEMMED else word)
+
+
+def _check_table(table: idf.Frequencies, name: str, modifiers: _Modifiers) -> None:
+    if table.hashed_by != HASH:
+        raise ConfigurationError(
+            f"features {name!r}: the words of the table are hashed by {table.hashed_by}, not {HASH}; learn it again"
+        )
+    # A table may hold words that are left out here, but the stems of one are not the words of another.
+    if table.modifiers not in {str(modifiers), str(modifiers._replace(stop=False))}:
+        raise ConfigurationError(
+            f"features {name!r}: the table was learned with {table.modifiers or 'plain words'};"
+            f" take word-tfidf:FILE{table.modifiers}, or learn one with --modifiers '{str(modifiers)[1:]}'"
+        )

@@ -29,10 +29,10 @@ import regex
 from bs4.dammit import UnicodeDammit
 from lxml import etree
 
-from neardup.features import UNSPACED
+from neardup.words import UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import bs4
 
@@ -92,10 +92,19 @@ def purify_tree(root: etree._Element) -> str:
     >>> purify_tree(etree.HTML("<h1>A <i>p</i>age</h1><p>See <a href='/x'>more</a><br>at www.a.example"))
     'A page See more at'
     """
-    text = _text(root)
-    if root.getparent() is None:
-        # libxml2 makes a second root of what stands after </html>, where a browser appends it to the body.
-        text = " ".join([text, *map(_text, root.itersiblings("*"))])
+    return purify_parts(tops(root))
+
+
+def purify_parts(parts: Iterable[etree._Element], left_out: frozenset[etree._Element] = frozenset()) -> str:
+    """Visible text of parts of a page, one after the other, without some elements and all they contain.
+
+    Where elements are left out, the parts are walked by the loop.
+    """
+    return purify_text(" ".join(_text(part, left_out) for part in parts))
+
+
+def purify_text(text: str) -> str:
+    """A text taken from a page by other means, without URLs and invisible characters; words apart by single spaces."""
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
     return " ".join(_without_urls(text).split())
@@ -107,20 +116,38 @@ def purify_html(html: str) -> str:
     >>> purify_html("<title>Not this</title>but <b>t</b>his")
     'but this'
     """
-    # A lone surrogate has no UTF-8; the question mark it turns into separates words, as the surrogate would.
-    data = html.strip().replace("\x00", "").encode("utf-8", "replace")
-    if not data:
-        return ""
-    root: etree._Element | None = etree.fromstring(data, _parser())
+    root = parse(html)
     return "" if root is None else purify_tree(root)
 
 
 def purify_bytes(data: bytes, encoding: str | None = None) -> str:
     """:func:`purify_html` of a page in bytes; ``encoding`` is tried first, then what ``UnicodeDammit`` finds."""
+    return purify_html(decode(data, encoding))
+
+
+def tops(root: etree._Element) -> Iterator[etree._Element]:
+    """The root, and what libxml2 makes of what stands after ``</html>``: a second root, where a browser appends it to the body."""
+    yield root
+    if root.getparent() is None:
+        yield from root.itersiblings("*")
+
+
+def parse(html: str) -> etree._Element | None:
+    """Root of the page's tree, as Scrapy has it; None if there is nothing."""
+    # A lone surrogate has no UTF-8; the question mark it turns into separates words, as the surrogate would.
+    data = html.strip().replace("\x00", "").encode("utf-8", "replace")
+    if not data:
+        return None
+    root: etree._Element | None = etree.fromstring(data, _parser())
+    return root
+
+
+def decode(data: bytes, encoding: str | None = None) -> str:
+    """A page in bytes as a string; see :func:`purify_bytes`."""
     if not data:
         return ""
     dammit = UnicodeDammit(data, known_definite_encodings=[encoding] if encoding else [], is_html=True)
-    return purify_html(dammit.unicode_markup or data.decode("utf-8", "replace"))
+    return dammit.unicode_markup or data.decode("utf-8", "replace")
 
 
 def purify_soup(soup: bs4.BeautifulSoup | bs4.Tag) -> str:
@@ -132,16 +159,16 @@ def _parser() -> etree.HTMLParser:
     return etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
 
 
-def _text(root: etree._Element) -> str:
+def _text(root: etree._Element, left_out: frozenset[etree._Element]) -> str:
     """Text in document order, with a space where an element separates; skipped subtrees are not entered."""
-    return "".join(_pieces(root)) if _IS_DEEP(root) else str(_STYLESHEET(root))
+    return "".join(_pieces(root, left_out)) if left_out or _IS_DEEP(root) else str(_STYLESHEET(root))
 
 
-def _pieces(root: etree._Element) -> list[str]:
+def _pieces(root: etree._Element, left_out: frozenset[etree._Element] = frozenset()) -> list[str]:
     """:func:`_text` of a tree of any depth, by a loop."""
     pieces: list[str] = []
     add = pieces.append
-    if root.tag in _NOT_ENTERED:
+    if root.tag in _NOT_ENTERED or root in left_out:
         return pieces
     add(root.text or "")
     # Children still to come, and the element that they are children of, for each open element.
@@ -152,7 +179,7 @@ def _pieces(root: etree._Element) -> list[str]:
             tag = element.tag
             if tag not in _JOINING:
                 add(" ")
-            if tag not in _NOT_ENTERED:
+            if tag not in _NOT_ENTERED and element not in left_out:
                 add(element.text or "")
                 if len(element):
                     open_elements.append((iter(element), element))

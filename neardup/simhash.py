@@ -6,23 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import mmh3
 import numpy as np
 
-from neardup import features
 from neardup.compiled import compiled
 from neardup.hamming import FINGERPRINT_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
-
-SEED = 0
-"""Seed of the feature hash; part of the scheme."""
-
-SCHEME = f"{features.NAME}/mmh3-x64-128/seed{SEED}/v1"
-"""Name of the way fingerprints are made. Fingerprints of different schemes must never be compared."""
 
 WEAK_BITS_STORED = 24
 """Bits whose weights are stored with a page; see :meth:`Fingerprint.pack_weak_bits`."""
@@ -85,30 +75,10 @@ class Fingerprint:
         return cls(value, np.where(bits == 1, magnitudes, -magnitudes))
 
 
-def hash_feature(feature: str) -> int:
-    """Unsigned 64-bit murmur3 hash of a feature: the first half of x64-128 with the scheme's seed.
-
-    >>> hash_feature("a") == mmh3.hash64("a", 0, signed=False)[0]
-    True
-    """
-    return mmh3.mmh3_x64_128_utupledigest(feature.encode(), SEED)[0]
-
-
-def fingerprint(weighted: Mapping[str, float]) -> Fingerprint | None:
-    """SimHash of weighted features (Sood, algorithm 1); None if there are none.
-
-    >>> fingerprint({}) is None
-    True
-    """
-    if not weighted:
+def fingerprint(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> Fingerprint | None:
+    """SimHash of hashed features and their weights (Sood, algorithm 1), both of shape (n,); None if there are none."""
+    if hashes.size == 0:
         return None
-    hashes = np.fromiter(map(hash_feature, weighted), dtype=np.uint64, count=len(weighted))
-    weights = np.fromiter(weighted.values(), dtype=np.float64, count=len(weighted))
-    return combine(hashes, weights)
-
-
-def combine(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> Fingerprint:
-    """Algorithm 1 over feature hashes and feature weights, both of shape (n,) with n ≥ 1."""
     bit_weights = np.zeros(FINGERPRINT_BITS, dtype=np.float64)
     value = _accumulate(hashes, weights, bit_weights)
     return Fingerprint(int(value), bit_weights)

@@ -10,6 +10,7 @@ from neardup import hamming
 
 if TYPE_CHECKING:
     from neardup.simhash import Fingerprint
+    from neardup.sketch import Compact
 
 
 class Kind(StrEnum):
@@ -18,7 +19,7 @@ class Kind(StrEnum):
     NEW = "new"
     """Never seen, and like no canonical page: it becomes a canonical page."""
     DUPLICATE = "duplicate"
-    """Within ``max_distance`` of a canonical page with another URL."""
+    """Within ``max_distance`` of a canonical page with another URL, and confirmed by its sketch."""
     UNCHANGED = "unchanged"
     """A canonical page, known by its URL, with the same fingerprint as before."""
     CHANGED = "changed"
@@ -33,8 +34,8 @@ class Kind(StrEnum):
 class Verdict:
     """What was found about one page, and what to do with its links.
 
-    ``distance`` is the Hamming distance to the canonical page; ``own_distance`` that to the page's own last version, if
-    it had one. The ids are those of ``simhash_values``; a page that is not stored has none.
+    ``distance`` is the Hamming distance to the canonical page, ``resemblance`` the one estimated from the sketches of both;
+    ``own_distance`` is the distance to the page's own last version, if it had one. ``features`` are its distinct words. The ids are those of ``simhash_values``; a page that is not stored has none.
     """
 
     url: str
@@ -43,10 +44,12 @@ class Verdict:
     reason: str
     page_id: int | None = None
     fingerprint: Fingerprint | None = None
+    sketch: Compact | None = None
     features: int = 0
     canonical_id: int | None = None
     canonical_url: str | None = None
     distance: int | None = None
+    resemblance: float | None = None
     own_distance: int | None = None
 
     @property
@@ -65,6 +68,7 @@ class Verdict:
             "canonical_url": self.canonical_url,
             "distance": self.distance,
             "percentage": self.percentage,
+            "resemblance": self.resemblance,
             "follow": self.follow,
             "reason": self.reason,
         }

@@ -135,7 +135,9 @@ class TestCheck:
 
         assert checked["url"] == copy.as_uri()
         assert (checked["verdict"], checked["percentage"]) == ("duplicate", 100.0)
-        assert checked["resembles"] == [{"url": uri("clang-13/FAQ.html"), "distance": 0, "percentage": 100.0}]
+        assert checked["resembles"] == [
+            {"url": uri("clang-13/FAQ.html"), "distance": 0, "percentage": 100.0, "resemblance": 1.0}
+        ]
 
     def test_nothing_is_stored(self, output: Output, tmp_path: Path) -> None:
         page = tmp_path / "page.html"

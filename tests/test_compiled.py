@@ -7,7 +7,11 @@ from pathlib import Path
 
 import neardup
 
-CODE = "from neardup import simhash; print(simhash.fingerprint({'a': 1}).value)"
+CODE = """
+from neardup import features, simhash
+_, hashes, weights, _ = features.Features().extract("a")
+print(simhash.fingerprint(hashes, weights).value)
+"""
 
 
 def test_works_where_nothing_can_be_cached(tmp_path: Path) -> None:

@@ -21,7 +21,12 @@ OWNERS = {
     "numba": ("neardup.compiled", "neardup.index.prefetch"),
     "llvmlite": ("neardup.index.prefetch",),
     "pyarrow": ("neardup.batch_files",),
+    "matplotlib": ("neardup.evaluation.plot",),
     "bs4": ("neardup.purify",),
+    "Stemmer": ("neardup.features",),
+    "icu4py": ("neardup.words",),
+    "resiliparse": ("neardup.content",),
+    "cssselect": ("neardup.content",),
 }
 """Who may import which library."""
 
@@ -30,6 +35,7 @@ LAYERS = (
     ("neardup.cli", "neardup.commands"),
     ("neardup.scrapy",),
     ("neardup.detector", "neardup.store"),
+    ("neardup.evaluation",),
     (
         "neardup.batch",
         "neardup.plan",
@@ -42,14 +48,31 @@ LAYERS = (
     (
         "neardup.index",
         "neardup.recall",
-        "neardup.purify",
         "neardup.verdict",
+        "neardup.sketches",
+        "neardup.verification",
+        "neardup.watch",
         "neardup.pages",
         "neardup.page_kernels",
         "neardup.snapshot",
     ),
-    ("neardup.simhash",),
-    ("neardup.features", "neardup.hamming", "neardup.compiled", "neardup.errors"),
+    ("neardup.reading", "neardup.scheme", "neardup.content", "neardup.purify", "neardup.rule"),
+    (
+        "neardup.simhash",
+        "neardup.features",
+        "neardup.idf",
+        "neardup.sketch",
+        "neardup.join",
+        "neardup.templates",
+    ),
+    (
+        "neardup.words",
+        "neardup.folders",
+        "neardup.feature_kernels",
+        "neardup.hamming",
+        "neardup.compiled",
+        "neardup.errors",
+    ),
 )
 """A module imports from its own group or one further down, never from one further up."""
 

@@ -16,8 +16,8 @@ from scrapy.http import HtmlResponse, Response
 
 from crawler.spiders.site import SiteSpider
 from neardup.errors import SchemeMismatch
+from neardup.scheme import Scheme
 from neardup.scrapy import extension, get_verdict
-from neardup.simhash import SCHEME
 from neardup.store import engine as engines
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
@@ -115,7 +115,7 @@ def test_odd_page_has_a_verdict_and_the_crawl_goes_on(
     assert [item["kind"] for item in done.items] == [Kind.NEW, kind, Kind.NEW]
     assert done.items[1]["canonical"] == (f"{site.url}/first" if kind is Kind.DUPLICATE else None)
     assert "log_count/ERROR" not in done.stats
-    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=SCHEME) as store:
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
         assert len(list(store.known_pages())) == (2 if kind is Kind.NOT_HTML else 3)
 
 
@@ -162,7 +162,7 @@ def test_urls_are_data(site: Site, settings: dict[str, Any]) -> None:
     done = crawl(OnePage, settings | {"URLLENGTH_LIMIT": 0}, urls=[site.url + url for url in urls])
 
     assert done.neardup("pages") == done.stats["response_received_count"] == len(urls)
-    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=SCHEME) as store:
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
         assert sorted(page.url for page in store.known_pages()) == sorted(item["url"] for item in done.items)
 
 
@@ -192,7 +192,10 @@ def test_callback_that_fails_on_a_duplicate(site: Site, settings: dict[str, Any]
     # Links counted before the failure are stored with the page, and the failure is Scrapy's to report.
     assert done.neardup("links_skipped") == 1
     assert done.stats["spider_exceptions/RuntimeError"] == 2
-    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=SCHEME) as store, store.reading() as connection:
+    with (
+        Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store,
+        store.reading() as connection,
+    ):
         skipped = connection.execute(
             sa.select(simhash_values.c.links_skipped).join(
                 duplicate_values, duplicate_values.c.duplicate_hash_id == simhash_values.c.id

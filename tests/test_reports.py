@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from neardup import hamming
-from neardup.simhash import SCHEME
+from neardup.scheme import Scheme
 from neardup.store import pagereport, reports
 from neardup.store.reports import Cluster, Filters, Share
 from neardup.store.schema import simhash_values
@@ -28,23 +28,24 @@ ALL = Filters()
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     """Two crawls: a.example with a cluster of four, b.example with a copy of a page of a.example, a too short page."""
-    with Store.open(upgraded(database_url), scheme=SCHEME) as opened:
+    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
         first = opened.begin_crawl(spider="one", settings={})
         write(
             opened,
             page(1, "http://a.example/docs/x/1"),
-            duplicate(2, "http://a.example/docs/x/2", 1, distance=0),
-            duplicate(3, "http://a.example/docs/y/3", 1, distance=2),
+            duplicate(2, "http://a.example/docs/x/2", 1, distance=0, resemblance=1.0),
+            duplicate(3, "http://a.example/docs/y/3", 1, distance=2, resemblance=0.95),
             duplicate(4, "http://a.example/docs/y/z/4", 1, distance=3),
             page(5, "http://a.example/docs/y/5"),
             crawl=first,
             links={3: 7},
+            flags=[1],
         )
         opened.finish_crawl(first, reason="finished", counts={"pages": 5, "duplicates": 3})
         second = opened.begin_crawl(spider="two", settings={})
         write(
             opened,
-            duplicate(6, "http://b.example/6", 5, distance=2),
+            duplicate(6, "http://b.example/6", 5, distance=2, resemblance=0.85),
             page(7, "http://b.example/7", Kind.TOO_SHORT, features=2),
             page(8, "file:///data/8.html"),
             crawl=second,
@@ -85,7 +86,16 @@ class TestReports:
         ]
 
     def test_by_distance(self, connection: sa.Connection) -> None:
-        assert reports.by_distance(connection, ALL) == [(0, 1), (2, 2), (3, 1)]
+        found = reports.by_distance(connection, ALL)
+
+        assert [(at.distance, at.duplicates) for at in found] == [(0, 1), (2, 2), (3, 1)]
+        assert [at.resemblance for at in found] == [1.0, pytest.approx(0.9), None]
+        assert [at.least_resemblance for at in found] == [1.0, 0.85, None]
+
+    def test_flagged_clusters(self, connection: sa.Connection) -> None:
+        (flagged,) = reports.largest_clusters(connection, ALL, limit=10, flagged=True)
+
+        assert flagged == Cluster("http://a.example/docs/x/1", 3, "http://a.example/docs/x/2")
 
     def test_by_crawl(self, connection: sa.Connection) -> None:
         (first, of_first), (second, of_second) = reports.by_crawl(connection, ALL)
@@ -124,13 +134,13 @@ class TestReports:
         assert share.pages == pages
         assert sum(host.pages for host in reports.by_host(connection, filters)) == pages
         assert sum(path.pages for path in reports.by_path_prefix(connection, filters)) == pages
-        assert sum(count for _, count in reports.by_distance(connection, filters)) == share.duplicates
+        assert sum(at.duplicates for at in reports.by_distance(connection, filters)) == share.duplicates
         assert sum(crawl.pages for _, crawl in reports.by_crawl(connection, filters)) == pages
         clusters = reports.largest_clusters(connection, filters, limit=99)
         assert sum(cluster.duplicates for cluster in clusters) == share.duplicates
 
     def test_empty_store(self, database_url: str) -> None:
-        with Store.open(upgraded(database_url), scheme=SCHEME) as empty, empty.reading() as connection:
+        with Store.open(upgraded(database_url), scheme=str(Scheme())) as empty, empty.reading() as connection:
             overview = reports.overview(connection, ALL)
             assert (overview.share, overview.share.rate) == (Share("all", 0, 0), 0.0)
             assert (overview.exact, overview.too_short, overview.clusters) == (0, 0, 0)

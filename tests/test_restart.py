@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from neardup.pages import PAGES_PER_CRAWL
-from neardup.simhash import SCHEME
+from neardup.scheme import Scheme
 from neardup.store.store import Store
 from neardup.store.writer import Writer
 from tests.crawling import Site, crawl, serve
@@ -42,7 +42,7 @@ def settings(database_url: str) -> dict[str, Any]:
 def snapshot(settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the crawls of a test keep their snapshot."""
     monkeypatch.chdir(tmp_path)
-    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=SCHEME) as store:
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
         return store.snapshot_path(tmp_path / ".scrapy" / "neardup")
 
 
@@ -72,7 +72,7 @@ def test_another_crawl_has_written_since(
     site: Site, settings: dict[str, Any], snapshot: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run(site, settings, caplog)
-    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=SCHEME) as store:
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
         crawl_id = store.begin_crawl(spider="another", settings={})
         writer = Writer(store, crawl_id)
         writer.put(page(crawl_id * PAGES_PER_CRAWL + 1, "http://a.example/elsewhere"))
@@ -88,7 +88,7 @@ def test_a_crawl_that_wrote_nothing_changes_nothing(
     site: Site, settings: dict[str, Any], snapshot: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run(site, settings, caplog)
-    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=SCHEME) as store:
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
         store.begin_crawl(spider="killed before its first batch", settings={})
 
     _, log = run(site, settings, caplog)

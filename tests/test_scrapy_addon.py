@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from neardup.errors import ConfigurationError, DatabaseUnavailable
+from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismatch
 from neardup.scrapy import get_verdict
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.options import SETTINGS
@@ -240,6 +241,50 @@ class TestSettings:
         done = crawl(LinkSpider, settings | {"NEARDUP_MAX_DISTANCE": 0}, start=small_site.url)
 
         assert done.neardup("duplicates") == 0
+
+    def test_verify(self, small_site: Site, settings: dict[str, Any]) -> None:
+        small_site.add("/", OTHER, "/reordered")
+        small_site.add("/reordered", " ".join(sorted(OTHER.split())))
+        verified = crawl(LinkSpider, settings, start=small_site.url)
+        settings["NEARDUP_DATABASE_URL"] += ".other"
+        unverified = crawl(LinkSpider, settings | {"NEARDUP_VERIFY": "0"}, start=small_site.url)
+
+        assert verified.neardup("duplicates") == 0
+        assert unverified.neardup("exact_duplicates") == 1
+
+    @pytest.mark.parametrize(
+        ("name", "value", "part"),
+        [
+            ("NEARDUP_FEATURES", "shingle-3", "shingle-3/body"),
+            ("NEARDUP_CONTENT", "learned", "word-tf/learned"),
+            ("NEARDUP_CONTENT", "main", "word-tf/main"),
+            ("NEARDUP_SELECTORS", '{"*": {"exclude": "nav"}}', "word-tf/body+selectors-"),
+            ("NEARDUP_SKETCH_SIZE", "256", "minwise-3x256"),
+        ],
+    )
+    def test_schemes_never_mix(
+        self, small_site: Site, settings: dict[str, Any], name: str, value: str, part: str
+    ) -> None:
+        done = crawl(LinkSpider, settings | {name: value}, start=small_site.url)
+        again = crawl(LinkSpider, settings | {name: value}, start=small_site.url)
+
+        assert (done.neardup("duplicates"), again.neardup("duplicates")) == (1, 1)
+        assert again.neardup("unchanged") == done.neardup("new")
+        with pytest.raises(
+            SchemeMismatch, match=rf"scheme '.*{re.escape(part)}.*', the settings make 'word-tf/body/"
+        ):
+            crawl(LinkSpider, settings, start=small_site.url)
+
+    def test_selectors(self, small_site: Site, settings: dict[str, Any]) -> None:
+        for number in (1, 2):
+            small_site.add(f"/{number}", f"<nav>{text(f'nav{number}x')}</nav><main>{text('main')}</main>")
+        small_site.add("/", OTHER, "/1", "/2")
+        whole = crawl(LinkSpider, settings, start=small_site.url)
+        settings["NEARDUP_DATABASE_URL"] += ".other"
+        selectors = {"127.0.0.1": {"exclude": "nav"}}
+        part = crawl(LinkSpider, settings | {"NEARDUP_SELECTORS": selectors}, start=small_site.url)
+
+        assert (whole.neardup("duplicates"), part.neardup("duplicates")) == (0, 1)
 
     def test_recall(self, small_site: Site, settings: dict[str, Any]) -> None:
         # More pages than one leaf of the index holds: only then is there a choice of leaves to probe.

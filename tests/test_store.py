@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemaOutdated, SchemeMismatch
-from neardup.simhash import SCHEME
+from neardup.scheme import Scheme
 from neardup.store import engine as engines
 from neardup.store import migrate
 from neardup.store.engine import database_url as checked
@@ -127,23 +127,23 @@ class TestOpen:
     def test_sqlite_makes_folder_file_and_tables(self, tmp_path: Path) -> None:
         path = tmp_path / "new" / "folder" / "n.db"
 
-        with Store.open(f"sqlite:///{path}", scheme=SCHEME) as store:
+        with Store.open(f"sqlite:///{path}", scheme=str(Scheme())) as store:
             assert store.location == str(path)
             assert list(store.known_pages()) == []
         assert path.exists()
 
     def test_sqlite_is_not_made_for_a_mere_reader(self, tmp_path: Path) -> None:
         with pytest.raises(DatabaseUnavailable, match="a crawl makes it"):
-            Store.open(f"sqlite:///{tmp_path}/n.db", scheme=SCHEME, create=False)
+            Store.open(f"sqlite:///{tmp_path}/n.db", scheme=str(Scheme()), create=False)
 
         assert not (tmp_path / "n.db").exists()
 
     def test_servers_want_an_explicit_upgrade(self, database_url: str) -> None:
         if database_url.startswith("sqlite"):
-            Store.open(database_url, scheme=SCHEME).close()
+            Store.open(database_url, scheme=str(Scheme())).close()
         else:
             with pytest.raises(SchemaOutdated, match="run: neardup db upgrade"):
-                Store.open(database_url, scheme=SCHEME)
+                Store.open(database_url, scheme=str(Scheme()))
 
     def test_tables_of_a_newer_version_are_left_alone(self, ready_url: str) -> None:
         engine = make_engine(checked(ready_url))
@@ -152,14 +152,14 @@ class TestOpen:
         engine.dispose()
 
         with pytest.raises(SchemaOutdated, match="revision 9999, which this neardup does not know"):
-            Store.open(ready_url, scheme=SCHEME)
+            Store.open(ready_url, scheme=str(Scheme()))
 
     def test_another_scheme_is_refused(self, ready_url: str) -> None:
         with Store.open(ready_url, scheme="other/1") as store:
             store.begin_crawl(spider="s", settings={})
 
-        with pytest.raises(SchemeMismatch, match=f"'other/1', this neardup makes '{SCHEME}'"):
-            Store.open(ready_url, scheme=SCHEME)
+        with pytest.raises(SchemeMismatch, match=f"'other/1', the settings make '{Scheme()}'"):
+            Store.open(ready_url, scheme=str(Scheme()))
 
     def test_not_a_database(self, tmp_path: Path) -> None:
         path = tmp_path / "n.db"
@@ -168,23 +168,23 @@ class TestOpen:
         with pytest.raises(
             DatabaseUnavailable, match=r"n\.db cannot be used: .*not a database .*check the path"
         ):
-            Store.open(f"sqlite:///{path}", scheme=SCHEME)
+            Store.open(f"sqlite:///{path}", scheme=str(Scheme()))
 
     def test_folder_that_cannot_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
 
         with pytest.raises(DatabaseUnavailable, match="check the path and its permissions"):
-            Store.open(f"sqlite:///{tmp_path}/file/n.db", scheme=SCHEME)
+            Store.open(f"sqlite:///{tmp_path}/file/n.db", scheme=str(Scheme()))
 
     def test_locked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engines, "BUSY_SECONDS", 0.1)
         url = f"sqlite:///{tmp_path}/n.db"
-        Store.open(url, scheme=SCHEME).close()
+        Store.open(url, scheme=str(Scheme())).close()
         holder = sqlite3.connect(tmp_path / "n.db", isolation_level=None)
         holder.execute("BEGIN EXCLUSIVE")
 
         with pytest.raises(DatabaseUnavailable, match=r"locked .*another program holds a lock"):
-            Store.open(url, scheme=SCHEME)
+            Store.open(url, scheme=str(Scheme()))
 
         holder.close()
 
@@ -195,7 +195,7 @@ class TestOpen:
     )
     def test_server_away(self, url: str) -> None:
         with pytest.raises(DatabaseUnavailable, match="check that the server runs") as caught:
-            Store.open(url, scheme=SCHEME)
+            Store.open(url, scheme=str(Scheme()))
 
         assert "secret" not in str(caught.value)
         assert "u:***@127.0.0.1:1/d" in str(caught.value)
@@ -203,7 +203,7 @@ class TestOpen:
 
 class TestCrawls:
     def test_begin_and_finish(self, ready_url: str) -> None:
-        with Store.open(ready_url, scheme=SCHEME) as store:
+        with Store.open(ready_url, scheme=str(Scheme())) as store:
             first = store.begin_crawl(spider="s", settings={"NEARDUP_ACTION": "drop"})
             second = store.begin_crawl(spider="x" * 300, settings={})
             store.finish_crawl(first, reason="finished", counts={"pages": 3, "duplicates": 1})
@@ -214,6 +214,6 @@ class TestCrawls:
                     connection.execute(sa.select(crawls).where(crawls.c.id == first)).mappings().one()
                 )
         assert row["finished_at"] >= row["started_at"]
-        assert (row["spider"], row["finish_reason"], row["scheme"]) == ("s", "finished", SCHEME)
+        assert (row["spider"], row["finish_reason"], row["scheme"]) == ("s", "finished", str(Scheme()))
         assert row["settings"] == '{"NEARDUP_ACTION": "drop"}'
         assert (row["pages"], row["duplicates"], row["new"]) == (3, 1, None)

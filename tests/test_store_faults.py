@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from neardup.errors import ConfigurationError, DatabaseUnavailable, StoreError
 from neardup.pages import PAGES_PER_CRAWL
-from neardup.simhash import SCHEME
+from neardup.scheme import Scheme
 from neardup.store.engine import database_url as checked
 from neardup.store.engine import make_engine
 from neardup.store.store import Store
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    with Store.open(upgraded(database_url), scheme=SCHEME) as opened:
+    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
         yield opened
 
 
@@ -74,7 +74,7 @@ def before_statement(
 
 class TestBrokenConnections:
     def test_in_the_middle_of_a_batch(self, server_url: str) -> None:
-        with Store.open(server_url, scheme=SCHEME) as store:
+        with Store.open(server_url, scheme=str(Scheme())) as store:
             crawl = store.begin_crawl(spider="s", settings={})
             broken = before_statement(
                 store,
@@ -93,7 +93,7 @@ class TestBrokenConnections:
     def test_while_rows_are_stored_one_by_one(
         self, server_url: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        with Store.open(server_url, scheme=SCHEME) as store:
+        with Store.open(server_url, scheme=str(Scheme())) as store:
             crawl = store.begin_crawl(spider="s", settings={})
             # The fallback stores z by itself; the batch before it held z among others.
             broken = before_statement(
@@ -114,7 +114,7 @@ class TestBrokenConnections:
             assert caplog.text.count("the row of w is not stored") == 1
 
     def test_between_two_batches(self, server_url: str) -> None:
-        with Store.open(server_url, scheme=SCHEME) as store:
+        with Store.open(server_url, scheme=str(Scheme())) as store:
             crawl = store.begin_crawl(spider="s", settings={})
             write(store, page(1, "u"), crawl=crawl)
             disconnect_all(server_url)
@@ -183,7 +183,7 @@ class TestWrongUrls:
     @pytest.mark.parametrize("option", ["no_such_option=1", "read_timeout=soon"])
     def test_option_that_the_driver_refuses(self, option: str) -> None:
         with pytest.raises(ConfigurationError, match="the driver refuses an option: ") as caught:
-            Store.open(f"mysql://root:secret@127.0.0.1:1/d?{option}", scheme=SCHEME)
+            Store.open(f"mysql://root:secret@127.0.0.1:1/d?{option}", scheme=str(Scheme()))
 
         assert "secret" not in str(caught.value)
 
@@ -192,7 +192,7 @@ class TestWrongUrls:
         url = sa.make_url(server_url).set(username="neardup_nobody", password="secret")
 
         with pytest.raises(DatabaseUnavailable) as caught:
-            Store.open(url.render_as_string(hide_password=False), scheme=SCHEME)
+            Store.open(url.render_as_string(hide_password=False), scheme=str(Scheme()))
 
         assert "neardup_nobody:***@" in str(caught.value)
         assert "secret" not in "".join(str(error) for error in _with_causes(caught.value))
@@ -207,7 +207,7 @@ class TestWrongUrls:
 
     def test_folder_instead_of_a_file(self, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="check the path and its permissions"):
-            Store.open(f"sqlite:///{tmp_path}", scheme=SCHEME)
+            Store.open(f"sqlite:///{tmp_path}", scheme=str(Scheme()))
 
 
 def _with_causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from neardup import sketch
 from neardup.errors import DatabaseUnavailable
 from neardup.pages import PAGES_PER_CRAWL, url_key
-from neardup.simhash import SCHEME, Fingerprint
+from neardup.scheme import Scheme
+from neardup.simhash import Fingerprint
 from neardup.store import engine as engines
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
@@ -22,13 +24,13 @@ from neardup.verdict import Kind, Verdict
 from tests.test_store import upgraded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    with Store.open(upgraded(database_url), scheme=SCHEME) as opened:
+    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
         yield opened
 
 
@@ -61,13 +63,19 @@ def duplicate(number: int, url: str, canonical: int, distance: int = 2, **more: 
 
 
 def write(
-    store: Store, *verdicts: Verdict, crawl: int | None = None, links: dict[int, int] | None = None
+    store: Store,
+    *verdicts: Verdict,
+    crawl: int | None = None,
+    links: dict[int, int] | None = None,
+    flags: Iterable[int] = (),
 ) -> Writer:
     writer = Writer(store, crawl or store.begin_crawl(spider="s", settings={}))
     for verdict in verdicts:
         writer.put(verdict)
     for page_id, number in (links or {}).items():
         writer.links_skipped(page_id, number)
+    for page_id in flags:
+        writer.flag(page_id)
     writer.close()
     return writer
 
@@ -85,6 +93,31 @@ def relations_of(store: Store) -> list[dict[str, Any]]:
 
 
 class TestRows:
+    def test_sketch_and_resemblance(self, store: Store) -> None:
+        drawn = np.arange(16, dtype=np.uint64) << np.uint64(60)
+
+        write(
+            store,
+            page(1, "u", sketch=drawn),
+            duplicate(2, "v", 1, resemblance=0.875, sketch=drawn),
+        )
+
+        first, _ = pages_of(store)
+        assert bytes(first["sketch"]) == sketch.to_bytes(drawn)
+        assert relations_of(store)[0]["resemblance"] == 0.875
+        known = {known.page_id: known for known in store.known_pages()}
+        assert sketch.from_bytes(known[1].sketch or b"").tolist() == drawn.tolist()
+        assert known[2].sketch is None  # a duplicate is compared with nothing
+
+    def test_a_page_is_flagged_once(self, store: Store) -> None:
+        write(store, page(1, "u"), page(2, "v"), flags=[1])
+        first = pages_of(store)[0]["flagged_at"]
+        assert first is not None
+
+        write(store, page(1, "u", Kind.UNCHANGED), flags=[1])
+
+        assert [row["flagged_at"] for row in pages_of(store)] == [first, None]
+
     def test_what_is_stored_of_a_page(self, store: Store) -> None:
         crawl = store.begin_crawl(spider="s", settings={})
         url = "http://user@host.example:8080/a?b=c"
@@ -97,7 +130,7 @@ class TestRows:
         assert row["actual_url"] == url
         assert bytes(row["url_key"]) == url_key(url)
         assert row["host"] == "host.example"
-        assert (row["scheme"], row["features"], row["kind"]) == (SCHEME, 30, "new")
+        assert (row["scheme"], row["features"], row["kind"]) == (str(Scheme()), 30, "new")
         assert bytes(row["weak_bits"]) == fingerprint(2**64 - 1).pack_weak_bits()
         assert row["crawl_id"] == row["last_crawl_id"] == crawl
         assert row["first_seen"] == row["last_seen"]
@@ -294,7 +327,7 @@ class TestFailures:
 
     @pytest.fixture
     def locked(self, path: Path) -> Iterator[tuple[Store, sqlite3.Connection]]:
-        with Store.open(f"sqlite:///{path}", scheme=SCHEME) as store:
+        with Store.open(f"sqlite:///{path}", scheme=str(Scheme())) as store:
             store.begin_crawl(spider="s", settings={})
             holder = sqlite3.connect(path, isolation_level=None)
             holder.execute("BEGIN EXCLUSIVE")
@@ -359,7 +392,7 @@ class TestFailures:
             writer.close()
 
     def test_full_disk_is_a_failure_that_may_pass(self, path: Path) -> None:
-        with Store.open(f"sqlite:///{path}", scheme=SCHEME) as store:
+        with Store.open(f"sqlite:///{path}", scheme=str(Scheme())) as store:
             store.begin_crawl(spider="s", settings={})
             sa.event.listen(store.engine, "connect", lambda c, _: c.execute("PRAGMA max_page_count = 40"))
             store.engine.dispose()

@@ -85,6 +85,7 @@ class SiteSpider(scrapy.Spider):
             canonical_url=verdict.canonical_url if verdict else None,
             distance=verdict.distance if verdict else None,
             percentage=verdict.percentage if verdict else None,
+            resemblance=verdict.resemblance if verdict else None,
         )
         links = self._links_to_files if response.url.startswith("file:") else self._links_to_site
         yield from links(response)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neardup import features, hamming, simhash
+from neardup import hamming, sketch
 from neardup.commands import database
 from neardup.commands.fetch import fetch
 from neardup.commands.output import printable, show_json, show_table
+from neardup.detector import MOST_VERIFIED
 from neardup.errors import NeardupError
-from neardup.purify import purify_tree
 from neardup.store import pagereport
 
 if TYPE_CHECKING:
     import argparse
 
     import numpy.typing as npt
-    from scrapy.http import HtmlResponse
 
-    from neardup.detector import DetectorOptions
+    from neardup.reading import Reading
+    from neardup.rule import Rule
     from neardup.store.store import Store
 
 HELP = "duplication percentage of pages (URLs or files) against the store, without storing them"
@@ -30,16 +30,17 @@ HELP = "duplication percentage of pages (URLs or files) against the store, witho
 
 @dataclass(frozen=True, slots=True)
 class Resemblance:
-    """A stored canonical page and how near it is."""
+    """A stored canonical page and how near it is; ``resemblance`` is None if no sketch of it is stored."""
 
     url: str
     distance: int
     percentage: float
+    resemblance: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """``resembles``: the canonical pages within ``max_distance``, nearest first; if there are none, the nearest of all."""
+    """``resembles``: the canonical pages that it is a duplicate of, most resembling first; if there are none, the nearest of all."""
 
     url: str
     verdict: str
@@ -59,14 +60,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     options = database.read_options(arguments)
+    reader = options.detector.make_reader()
+    rule = options.detector.make_rule(reader.features)
     checked: list[Checked] = []
     failed = False
-    with database.open_store(options) as store:
+    with database.open_store(options, scheme=str(reader.scheme)) as store:
         with store.reading() as connection:
             stored = pagereport.canonical_fingerprints(connection, min_features=options.detector.min_features)
         for page in arguments.pages:
             try:
-                checked.append(_check(store, stored, fetch(page), options.detector, arguments.limit))
+                response = fetch(page)
+                reading = reader.read_tree(response.url, response.selector.root)
+                nearest = None
+                if reading.distinct_words >= options.detector.min_features:
+                    nearest = _nearest(store, stored, response.url, reading, rule)
+                checked.append(_checked(store, response.url, reading, nearest, arguments.limit))
             except NeardupError as exc:
                 failed = True
                 print(f"neardup: {exc}", file=sys.stderr)
@@ -79,36 +87,68 @@ def run(arguments: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
-def _check(
+class _Nearest(NamedTuple):
+    """Canonical pages by falling resemblance: ids, distances, estimates (NaN: no sketch), and how many are matches."""
+
+    ids: npt.NDArray[np.int64]
+    distances: npt.NDArray[np.uint8]
+    estimates: npt.NDArray[np.float64]
+    matches: int
+
+
+def _nearest(
     store: Store,
     stored: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]],
-    response: HtmlResponse,
-    options: DetectorOptions,
-    limit: int,
-) -> Checked:
-    """Compare with every canonical page: exact, and fast enough for one page at a time."""
-    counts = features.word_counts(purify_tree(response.selector.root))
-    fingerprint = simhash.fingerprint(counts)
-    if fingerprint is None or len(counts) < options.min_features:
-        return Checked(response.url, "too short to be matched", len(counts), None, [])
+    url: str,
+    reading: Reading,
+    rule: Rule,
+) -> _Nearest | None:
+    """Compare with every canonical page, exact and fast enough for one page at a time; None: there is nothing to compare."""
+    if reading.fingerprint is None or reading.sketch is None:
+        return None
+    ids, values = stored
     with store.reading() as connection:
-        itself = pagereport.page_report(connection, response.url, limit=0)
-        ids, values = stored
-        others = ids != (itself.page_id if itself else -1)
-        ids, distances = ids[others], hamming.distances(values[others], fingerprint.value)
-        near = int(np.count_nonzero(distances <= options.max_distance))
-        nearest = np.argsort(distances, kind="stable")[: min(limit, max(1, near))]
-        urls = pagereport.urls_of(connection, [int(page_id) for page_id in ids[nearest]])
+        itself = pagereport.id_and_kind(connection, url)
+    others = ids != (itself[0] if itself else -1)
+    ids, distances = ids[others], hamming.distances(values[others], reading.fingerprint.value)
+    nearest = np.argsort(distances, kind="stable")[:MOST_VERIFIED]
+    ids, distances = ids[nearest], distances[nearest]
+    estimates = np.full(ids.size, np.nan)
+    with store.reading() as connection:
+        sketches = pagereport.sketches_of(connection, ids.tolist())
+    for place, page_id in enumerate(ids.tolist()):
+        if (data := sketches.get(page_id)) is not None:
+            estimates[place] = sketch.compact_estimates(sketch.from_bytes(data)[np.newaxis], reading.sketch)[
+                0
+            ]
+    matches = rule.are_matches(distances, estimates)
+    order = np.lexsort((distances, -np.nan_to_num(estimates), ~matches))
+    return _Nearest(ids[order], distances[order], estimates[order], int(matches.sum()))
+
+
+def _checked(store: Store, url: str, reading: Reading, nearest: _Nearest | None, limit: int) -> Checked:
+    if nearest is None:
+        return Checked(url, "too short to be matched", reading.distinct_words, None, [])
+    shown = min(limit, max(1, nearest.matches), nearest.ids.size)
+    with store.reading() as connection:
+        urls = pagereport.urls_of(connection, nearest.ids[:shown].tolist())
+        itself = pagereport.id_and_kind(connection, url)
     resembles = [
-        Resemblance(urls[int(ids[i])], int(distances[i]), hamming.percentage(int(distances[i])))
-        for i in nearest
+        Resemblance(
+            urls[page_id], distance, hamming.percentage(distance), None if np.isnan(estimate) else estimate
+        )
+        for page_id, distance, estimate in zip(
+            nearest.ids[:shown].tolist(),
+            nearest.distances[:shown].tolist(),
+            nearest.estimates[:shown].tolist(),
+            strict=True,
+        )
     ]
-    verdict = "duplicate" if near else "not a duplicate"
+    verdict = "duplicate" if nearest.matches else "not a duplicate"
     if itself:
-        verdict += f" of another page (stored itself, as {itself.kind})"
-    return Checked(
-        response.url, verdict, len(counts), resembles[0].percentage if resembles else None, resembles
-    )
+        verdict += f" of another page (stored itself, as {itself[1]})"
+    percentage = resembles[0].percentage if resembles else None
+    return Checked(url, verdict, reading.distinct_words, percentage, resembles)
 
 
 def _show(one: Checked) -> None:
@@ -117,6 +157,6 @@ def _show(one: Checked) -> None:
     )
     print(f"{printable(one.url)}: {one.verdict}{percentage}; {one.features} distinct words")
     show_table(
-        ("percentage", "distance", "url"),
-        [(other.percentage, other.distance, other.url) for other in one.resembles],
+        ("percentage", "distance", "resemblance", "url"),
+        [(other.percentage, other.distance, other.resemblance, other.url) for other in one.resembles],
     )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from scrapy.utils.project import get_project_settings
 
 from neardup.scrapy.options import DATABASE_URL, Options
-from neardup.simhash import SCHEME
 from neardup.store.store import Store
 
 if TYPE_CHECKING:
@@ -31,6 +30,6 @@ def read_options(arguments: argparse.Namespace) -> Options:
     return Options.from_settings(settings)
 
 
-def open_store(options: Options) -> Store:
-    """The store as it is: what only reads makes no database."""
-    return Store.open(options.database_url, scheme=SCHEME, create=False)
+def open_store(options: Options, *, scheme: str | None = None) -> Store:
+    """The store as it is: what only reads makes no database, and without ``scheme`` reads what any scheme has stored."""
+    return Store.open(options.database_url, scheme=scheme, create=False)

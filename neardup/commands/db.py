@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from neardup.commands import database
 from neardup.commands.output import show_fields
-from neardup.simhash import SCHEME
 from neardup.store import pagereport, store
 
 if TYPE_CHECKING:
@@ -29,5 +28,8 @@ def run(arguments: argparse.Namespace) -> None:
         return
     with database.open_store(options) as opened, opened.reading() as connection:
         sizes = pagereport.store_sizes(connection)
+        scheme = pagereport.stored_scheme(connection)
     print(opened.location)
-    show_fields({"scheme": SCHEME, **{f"rows of {name}": f"{rows:,}" for name, rows in sizes.items()}})
+    show_fields(
+        {"scheme": scheme or "none yet", **{f"rows of {name}": f"{rows:,}" for name, rows in sizes.items()}}
+    )

@@ -30,13 +30,13 @@ class Section:
 def printable(value: object) -> str:
     r"""A value for a terminal: URLs come from the web, and control characters in them are shown, not obeyed.
 
-    >>> printable("http://a.example/\x1b[2J"), printable(None), printable(95.3125)
-    ('http://a.example/\\x1b[2J', '', '95.3')
+    >>> printable("http://a.example/\x1b[2J"), printable(None), printable(95.3125), printable(0.987)
+    ('http://a.example/\\x1b[2J', '', '95.3', '0.99')
     """
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.1f}"
+        return f"{value:.1f}" if abs(value) > 1.0 or not value else f"{value:.2f}"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
 
 

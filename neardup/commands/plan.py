@@ -15,6 +15,8 @@ from neardup.store import pagereport
 if TYPE_CHECKING:
     import argparse
 
+    from neardup.scrapy.options import Options
+
 HELP = "which index suits so many pages on this machine, and what it costs there"
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -23,8 +25,8 @@ _FEWEST_STORED = 5_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pages", required=True, type=int, metavar="N", help="canonical pages to plan for")
-    parser.add_argument("--distance", type=int, default=3, metavar="H", help="maximum distance (default 3)")
-    parser.add_argument("--recall", type=float, default=0.95, metavar="R", help="PSM's target (default 0.95)")
+    parser.add_argument("--distance", type=int, metavar="H", help="maximum distance (default: the settings')")
+    parser.add_argument("--recall", type=float, metavar="R", help="PSM's target (default: the settings')")
     parser.add_argument("--memory", metavar="M", help="what the index may take up, such as 500M or 2G")
     parser.add_argument("--format", choices=FORMATS, default="table")
     parser.add_argument(
@@ -38,10 +40,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.pages < 1:
         raise ConfigurationError(f"--pages must be at least 1, not {arguments.pages}")
     memory = None if arguments.memory is None else _bytes(arguments.memory)
-    sample = _sample(arguments) if arguments.database else None
-    costs = plan.plan(
-        arguments.pages, max_distance=arguments.distance, recall=arguments.recall, sample=sample
-    )
+    options = database.read_options(arguments)
+    detector = options.detector
+    distance, recall = arguments.distance, arguments.recall
+    if distance is None:
+        distance = detector.make_rule(detector.make_reader().features).max_distance
+    if recall is None:
+        recall = detector.recall
+    sample = _sample(options) if arguments.database else None
+    costs = plan.plan(arguments.pages, max_distance=distance, recall=recall, sample=sample)
     fitting = [cost for cost in costs if memory is None or cost.nbytes <= memory]
     columns = (
         "index",
@@ -68,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
         for cost in costs
     ]
-    title = f"{arguments.pages:,} pages, distance {arguments.distance}: " + (
+    title = f"{arguments.pages:,} pages, distance {distance}: " + (
         "evenly spread fingerprints" if sample is None else f"like {len(sample.values):,} stored ones"
     )
     show_sections([Section("plan", title, columns, rows)], arguments.format)
@@ -93,8 +100,7 @@ def _bytes(text: str) -> int:
     return int(float(parsed[1]) * _UNITS[parsed[2]])
 
 
-def _sample(arguments: argparse.Namespace) -> plan.Sample:
-    options = database.read_options(arguments)
+def _sample(options: Options) -> plan.Sample:
     with database.open_store(options) as opened, opened.reading() as connection:
         _, values = pagereport.canonical_fingerprints(connection, min_features=options.detector.min_features)
         if len(values) < _FEWEST_STORED:

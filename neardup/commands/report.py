@@ -47,6 +47,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
         by_distance = reports.by_distance(connection, filters)
         by_crawl = reports.by_crawl(connection, filters)
         clusters = reports.largest_clusters(connection, filters, limit=limit)
+        flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
     return [
         Section(
             "overview",
@@ -59,8 +60,17 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
         Section(
             "by_distance",
             "Duplicates by distance to the canonical page",
-            ("distance", "percentage", "duplicates"),
-            [(bits, hamming.percentage(bits), count) for bits, count in by_distance],
+            ("distance", "percentage", "duplicates", "resemblance", "least_resemblance"),
+            [
+                (
+                    at.distance,
+                    hamming.percentage(at.distance),
+                    at.duplicates,
+                    at.resemblance,
+                    at.least_resemblance,
+                )
+                for at in by_distance
+            ],
         ),
         Section(
             "by_crawl",
@@ -79,13 +89,14 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
                 for crawl, of_crawl in by_crawl
             ],
         ),
-        Section(
-            "clusters",
-            "Largest clusters",
-            ("duplicates", "canonical_url", "example_url"),
-            [(cluster.duplicates, cluster.canonical_url, cluster.example_url) for cluster in clusters],
-        ),
+        _clusters("clusters", "Largest clusters", clusters),
+        _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
     ]
+
+
+def _clusters(name: str, title: str, clusters: list[reports.Cluster]) -> Section:
+    rows = [(cluster.duplicates, cluster.canonical_url, cluster.example_url) for cluster in clusters]
+    return Section(name, title, ("duplicates", "canonical_url", "example_url"), rows)
 
 
 def _shares(name: str, title: str, column: str, shares: list[reports.Share], limit: int) -> Section:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HELP = "all about one page: fingerprint, visits, its canonical page or its duplicates, links not followed"
 
-_RELATION = ("percentage", "distance", "differing bits", "url")
+_RELATION = ("percentage", "distance", "resemblance", "differing bits", "url")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
             "last seen": f"{report.last_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.last_crawl}",
             "links not followed": report.links_skipped,
             "duplicates": report.duplicate_count,
+            **({"flagged": f"{report.flagged_at:%Y-%m-%d %H:%M:%S} UTC"} if report.flagged_at else {}),
         }
     )
     if report.canonical is not None:
@@ -59,6 +60,6 @@ def run(arguments: argparse.Namespace) -> None:
         show_table(_RELATION, [_row(relation) for relation in report.duplicates])
 
 
-def _row(relation: pagereport.Relation) -> tuple[float, int, str, str]:
+def _row(relation: pagereport.Relation) -> tuple[float, int, float | None, str, str]:
     bits = " ".join(map(str, relation.differing_bits)) or "none"
-    return relation.percentage, relation.distance, bits, relation.url
+    return relation.percentage, relation.distance, relation.resemblance, bits, relation.url

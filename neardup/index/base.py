@@ -17,6 +17,10 @@ LARGEST_MAX_DISTANCE = 16
 """Beyond this, unrelated pages match: word-frequency fingerprints of unrelated English pages are 17 to 24 bits apart."""
 
 
+ANY_NUMBER = (1 << 63) - 1
+"""Of matches: as many as there are."""
+
+
 class Match(NamedTuple):
     """A stored fingerprint within ``max_distance`` of the one searched for."""
 
@@ -77,6 +81,9 @@ class Index(Protocol):
 
     def find_all(self, query: Fingerprint) -> list[Match]:
         """All matches found, in no particular order (PSM_A)."""
+
+    def match_table(self, query: Fingerprint, most: int = ANY_NUMBER) -> npt.NDArray[np.uint64]:
+        """:meth:`find_all` as columns row, value, distance, shape (n, 3), ended when ``most`` are found."""
 
 
 MOST_ROWS = 1 << 32

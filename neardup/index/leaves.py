@@ -22,11 +22,11 @@ def compare(
     head: np.uint64,
     value: np.uint64,
     max_distance: int,
-    only_first: bool,
+    most: int,
     matches: npt.NDArray[np.uint64],
     found: int,
 ) -> int:
-    """Compare a fingerprint with all of one leaf; returns the number of matches so far."""
+    """Compare a fingerprint with those of one leaf, until there are ``most`` matches; returns their number so far."""
     first, count = head >> SHIFT << _LINE_BITS, head & COUNT
     near = 0
     for i in range(count):  # unsigned, and nothing but a sum: this becomes vector code
@@ -40,7 +40,7 @@ def compare(
                     matches[found, 1] = values[slot]
                     matches[found, 2] = np.uint64(distance)
                 found += 1
-                if only_first:
+                if found >= most:
                     break
     return found
 

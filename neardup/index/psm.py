@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.errors import ConfigurationError
 from neardup.index import kernels, leaves, walk
-from neardup.index.base import Match, ProbeStats, check_max_distance, check_rows
+from neardup.index.base import ANY_NUMBER, Match, ProbeStats, check_max_distance, check_rows
 from neardup.index.pool import grown
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class PSMIndex:
         return True
 
     def find_first(self, query: Fingerprint) -> Match | None:
-        return Match(*self._matches[0].tolist()) if self._search(query, only_first=True) else None
+        return Match(*self._matches[0].tolist()) if self._search(query, most=1) else None
 
     def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
         check_rows(row, row)
@@ -140,11 +140,14 @@ class PSMIndex:
         return None
 
     def find_all(self, query: Fingerprint) -> list[Match]:
+        return [Match(*match) for match in self.match_table(query).tolist()]
+
+    def match_table(self, query: Fingerprint, most: int = ANY_NUMBER) -> npt.NDArray[np.uint64]:
         costs = self._state[kernels.COSTS].copy()
-        while (found := self._search(query, only_first=False)) > len(self._matches):
+        while (found := self._search(query, most=most)) > len(self._matches):
             self._matches = np.zeros((2 * found, 3), dtype=np.uint64)
             self._state[kernels.COSTS] = costs
-        return [Match(*match) for match in self._matches[:found].tolist()]
+        return self._matches[:found].copy()
 
     def nearest(self, value: int, *, rows: int, but: int) -> int:
         """Distance of the nearest fingerprint stored under a row below ``rows`` other than ``but``; 65 if there is none.
@@ -188,10 +191,10 @@ class PSMIndex:
             ("free", self._free, lines),
         ]
 
-    def _search(self, query: Fingerprint, *, only_first: bool) -> int:
+    def _search(self, query: Fingerprint, *, most: int) -> int:
         self._flush()
         return walk.search(
-            self._heads, self._values, self._rows, self._state, np.uint64(query.value), query.weights, self.max_distance, self.recall, only_first,
+            self._heads, self._values, self._rows, self._state, np.uint64(query.value), query.weights, self.max_distance, self.recall, most,
             *self._workspace, self._matches,
         )  # fmt: skip
 

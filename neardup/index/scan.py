@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup import hamming
-from neardup.index.base import Match, ProbeStats, check_max_distance, check_rows
+from neardup.index.base import ANY_NUMBER, Match, ProbeStats, check_max_distance, check_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,11 +82,12 @@ class LinearScan:
         return min(self.find_all(query), key=lambda match: match.distance, default=None)
 
     def find_all(self, query: Fingerprint) -> list[Match]:
+        return [Match(*match) for match in self.match_table(query).tolist()]
+
+    def match_table(self, query: Fingerprint, most: int = ANY_NUMBER) -> npt.NDArray[np.uint64]:
         stored = self._values[: self._size]
         distances = hamming.distances(stored, query.value)
         self.stats.queries += 1
         self.stats.candidates += self._size
-        return [
-            Match(int(self._rows[i]), int(stored[i]), int(distances[i]))
-            for i in np.flatnonzero(distances <= self.max_distance)
-        ]
+        near = np.flatnonzero(distances <= self.max_distance)[:most]
+        return np.column_stack((self._rows[near].astype(np.uint64), stored[near], distances[near]))

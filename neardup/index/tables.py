@@ -12,7 +12,7 @@ import numpy as np
 from neardup.errors import ConfigurationError
 from neardup.hamming import FINGERPRINT_BITS
 from neardup.index import table_kernels as kernels
-from neardup.index.base import Match, ProbeStats, check_max_distance
+from neardup.index.base import ANY_NUMBER, Match, ProbeStats, check_max_distance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -283,15 +283,15 @@ class _Tables:
 
     def find_all(self, query: Fingerprint) -> list[Match]:
         """All matches, each stored entry once, in no particular order (eq. 6.8)."""
-        value, room = np.uint64(query.value), _FIRST_MATCHES
-        while True:
-            matches = np.empty((room, 3), dtype=np.uint64)
-            found, *cost = self._search(value, matches)
-            if found <= room:
-                break
-            room = found
-        self._count(*cost[:3])
-        return [Match(*map(int, match)) for match in matches[:found]]
+        return [Match(*match) for match in self.match_table(query).tolist()]
+
+    def match_table(self, query: Fingerprint, most: int = ANY_NUMBER) -> npt.NDArray[np.uint64]:
+        """See :class:`neardup.index.base.Index`; all are looked for, whatever ``most`` is."""
+        matches = np.empty((_FIRST_MATCHES, 3), dtype=np.uint64)
+        while (answer := self._search(np.uint64(query.value), matches))[0] > len(matches):
+            matches = np.empty((answer[0], 3), dtype=np.uint64)
+        self._count(*answer[1:4])
+        return matches[: min(answer[0], most)]
 
     def _first(self, value: np.uint64) -> Match | None:
         found, probes, empty, candidates, row, stored, distance = self._search(value, _NO_MATCHES)

@@ -110,13 +110,13 @@ def search(
     weights: npt.NDArray[np.float64],
     max_distance: int,
     recall: float,
-    only_first: bool,
+    most: int,
     tables: npt.NDArray[np.float64],
     chances: npt.NDArray[np.float64],
     turnings: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
 ) -> int:
-    """Probe leaves in falling probability until ``recall`` of the probability is covered.
+    """Probe leaves in falling probability until ``recall`` of the probability is covered, or ``most`` matches are found.
 
     A near-duplicate at exactly ``max_distance`` (h) differs in the set B of a leaf's prefix bits with probability
     odds(B) · E(h - |B|) / E', where E(s) sums the odds of all sets of s bits behind the prefix and E' those of all sets of h
@@ -128,8 +128,8 @@ def search(
     """
     state[QUERIES] += 1
     place, level = place_of(heads, value)
-    found = _compare_counted(values, rows, state, heads[place], value, max_distance, only_first, matches, 0)
-    if (only_first and found > 0) or max_distance == 0 or level == 0:
+    found = _compare_counted(values, rows, state, heads[place], value, max_distance, most, matches, 0)
+    if found >= most or max_distance == 0 or level == 0:
         return found
     behind, patterns = tables[_BEHIND:_PATTERNS], tables[_PATTERNS:]
     levels = int(state[DEPTH])
@@ -149,13 +149,13 @@ def search(
         else:
             stacked, pending = _take_up(chances, turnings, pending, low)
         pending, mass, found = _descend(
-            heads, values, rows, state, value, max_distance, only_first, behind, patterns, chances, turnings,
+            heads, values, rows, state, value, max_distance, most, behind, patterns, chances, turnings,
             matches, stacked, pending, low, floor, high, wanted, found,
         )  # fmt: skip
         wanted -= mass
         if pending == _ROOM:
             floor = low  # some may have been dropped: start at the root again
-        if (only_first and found > 0) or low <= whole * _NEGLIGIBLE:
+        if found >= most or low <= whole * _NEGLIGIBLE:
             return found
         high, low = low, low * _BAND
     if high < np.inf:
@@ -180,9 +180,9 @@ def search_or_add(
     turnings: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
 ) -> tuple[int, int]:
-    """:func:`search` for the first match; if there is none, :func:`neardup.index.kernels.add`, with its answer."""
+    """:func:`search` for one match; if there is none, :func:`neardup.index.kernels.add`, with its answer."""
     found = search(
-        heads, values, rows, state, value, weights, max_distance, recall, True, tables, chances, turnings,
+        heads, values, rows, state, value, weights, max_distance, recall, 1, tables, chances, turnings,
         matches,
     )  # fmt: skip
     if found > 0:
@@ -216,7 +216,7 @@ def _descend(
     state: npt.NDArray[np.int64],
     value: np.uint64,
     max_distance: int,
-    only_first: bool,
+    most: int,
     behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
     chances: npt.NDArray[np.float64],
@@ -251,11 +251,11 @@ def _descend(
                         gathered,
                         value,
                         max_distance,
-                        only_first,
+                        most,
                         matches,
                         found,
                     )
-                    if only_first and found > 0:
+                    if found >= most:
                         return pending, mass, found
                     gathered = 0
             continue
@@ -264,7 +264,7 @@ def _descend(
             turnings, stacked, pending, low, floor,
         )  # fmt: skip
     found = _compare_gathered(
-        values, rows, state, turnings, gathered, value, max_distance, only_first, matches, found
+        values, rows, state, turnings, gathered, value, max_distance, most, matches, found
     )
     return pending, mass, found
 
@@ -333,14 +333,14 @@ def _compare_gathered(
     gathered: int,
     value: np.uint64,
     max_distance: int,
-    only_first: bool,
+    most: int,
     matches: npt.NDArray[np.uint64],
     found: int,
 ) -> int:
     for i in range(gathered):
         head = np.uint64(turnings[4, i])
-        found = _compare_counted(values, rows, state, head, value, max_distance, only_first, matches, found)
-        if only_first and found > 0:
+        found = _compare_counted(values, rows, state, head, value, max_distance, most, matches, found)
+        if found >= most:
             break
     return found
 
@@ -353,7 +353,7 @@ def _compare_counted(
     head: np.uint64,
     value: np.uint64,
     max_distance: int,
-    only_first: bool,
+    most: int,
     matches: npt.NDArray[np.uint64],
     found: int,
 ) -> int:
@@ -362,4 +362,4 @@ def _compare_counted(
     state[PROBES] += 1
     state[EMPTY_PROBES] += met == 0
     state[CANDIDATES] += met
-    return compare(values, rows, head, value, max_distance, only_first, matches, found)
+    return compare(values, rows, head, value, max_distance, most, matches, found)

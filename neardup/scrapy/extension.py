@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,10 @@ from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.scrapy.options import Action, Options, data_folder, is_enabled
 from neardup.scrapy.restart import Restart
 from neardup.scrapy.verdicts import set_verdict
-from neardup.simhash import SCHEME
 from neardup.store.store import Store
 from neardup.store.writer import Writer
 from neardup.verdict import Kind, Verdict
+from neardup.watch import ClusterWatch
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.defer import Deferred
     from twisted.internet.task import LoopingCall
+
+    from neardup.reading import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +59,16 @@ class NearDuplicates:
     ``neardup_database_unavailable``; nothing is counted as new merely because a look-up or a write failed.
     """
 
-    def __init__(self, crawler: Crawler, options: Options, store: Store) -> None:
+    def __init__(self, crawler: Crawler, options: Options, store: Store, reader: Reader) -> None:
         self.crawler = crawler
         self.options = options
         self.store = store
         # Commands such as ``scrapy shell`` make the extensions before the spider.
         spider = crawler.spider or crawler.spidercls
         self.crawl_id = store.begin_crawl(spider=str(spider.name), settings=options.recorded)
-        self.detector = Detector(options.detector, first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
+        self.detector = Detector(
+            options.detector, reader=reader, first_id=self.crawl_id * PAGES_PER_CRAWL + 1
+        )
         self.restart = Restart(
             self.detector,
             store,
@@ -71,6 +76,7 @@ class NearDuplicates:
             store.snapshot_path(data_folder()) if options.snapshot else None,
         )
         self.writer = Writer(store, self.crawl_id)
+        self.watch = ClusterWatch()
         self.doomed_items: dict[int, tuple[object, Verdict]] = {}
         """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
         self._links_skipped: set[int] = set()
@@ -83,7 +89,9 @@ class NearDuplicates:
         if not is_enabled(crawler.settings):
             raise NotConfigured("NEARDUP_ENABLED is False")
         options = Options.from_settings(crawler.settings)
-        extension = cls(crawler, options, Store.open(options.database_url, scheme=SCHEME))
+        reader = options.detector.make_reader()
+        store = Store.open(options.database_url, scheme=str(reader.scheme))
+        extension = cls(crawler, options, store, reader)
         extension.load()
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
@@ -132,6 +140,7 @@ class NearDuplicates:
             return
         stats.inc_value("neardup/pages")
         self.writer.put(verdict)
+        self._watch(verdict)
         if verdict.is_duplicate:
             if verdict.distance == 0:
                 stats.inc_value("neardup/exact_duplicates")
@@ -145,6 +154,25 @@ class NearDuplicates:
                 },
                 extra={"spider": self.crawler.spider},
             )
+
+    def _watch(self, verdict: Verdict) -> None:
+        """Flag a canonical page that gathers duplicates from many addresses: a person should look at it."""
+        flag = self.watch.judged(verdict.url, verdict.canonical_id)
+        if flag is None or verdict.canonical_id is None:
+            return
+        self.crawler.stats.inc_value("neardup/flagged")
+        self.writer.flag(verdict.canonical_id)
+        logger.warning(
+            "neardup: %(canonical)s has near-duplicates at %(addresses)d addresses, among %(pages)d pages: is it an error page, a"
+            " login wall, an empty listing, or filled by scripts? The last of them: %(url)s",
+            {
+                "canonical": verdict.canonical_url,
+                "addresses": flag.addresses,
+                "pages": flag.pages,
+                "url": verdict.url,
+            },
+            extra={"spider": self.crawler.spider},
+        )
 
     def _close_crawl(self, error: StoreError) -> None:
         # Not by raising CloseSpider, which Scrapy does not heed in pipelines. Rows of pages still under way are kept.
@@ -241,10 +269,11 @@ class NearDuplicates:
             ("rows_written", self.writer.rows_written),
             ("rows_rejected", self.writer.rows_rejected),
             ("store_retries", self.writer.retries),
-            ("seconds/purify", round(detector.seconds.purify, 6)),
-            ("seconds/features", round(detector.seconds.features, 6)),
-            ("seconds/simhash", round(detector.seconds.simhash, 6)),
-            ("seconds/search", round(detector.seconds.search, 6)),
+            *(
+                (f"seconds/{step}", round(spent, 6))
+                for step, spent in asdict(detector.reader.seconds).items()
+            ),
+            ("seconds/search", round(detector.search_seconds, 6)),
             ("seconds/store", round(self.writer.seconds, 6)),
         ):
             stats.set_value(f"neardup/{name}", value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import operator
 import os
 from dataclasses import dataclass
@@ -25,6 +26,11 @@ DATABASE_URL = "NEARDUP_DATABASE_URL"
 """Name of the setting, and of the environment variable that stands in for it."""
 
 _FIELD_OF_DETECTOR_OPTION = {
+    "features": "NEARDUP_FEATURES",
+    "content": "NEARDUP_CONTENT",
+    "selectors": "NEARDUP_SELECTORS",
+    "sketch_size": "NEARDUP_SKETCH_SIZE",
+    "verify": "NEARDUP_VERIFY",
     "max_distance": "NEARDUP_MAX_DISTANCE",
     "recall": "NEARDUP_RECALL",
     "recall_sample": "NEARDUP_RECALL_SAMPLE",
@@ -145,7 +151,15 @@ def _whole_number(value: Any) -> int:
     return operator.index(int(value) if isinstance(value, str) else value)
 
 
+def _selectors(value: Any) -> dict[str, Any]:
+    return dict(json.loads(value) if isinstance(value, str) else value)
+
+
 _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "features": (str, "a name"),
+    "content": (str, "a name"),
+    "selectors": (_selectors, "a dict (or JSON) of hosts and their selectors"),
+    "verify": (float, "a number"),
     "recall": (float, "a number"),
     "recall_sample": (float, "a number"),
     "index": (str, "a name"),
@@ -168,4 +182,4 @@ def _detector_options(settings: BaseSettings) -> DetectorOptions:
         return DetectorOptions(**values)
     except ConfigurationError as exc:
         field, _, rest = str(exc).partition(" ")
-        raise ConfigurationError(f"{_FIELD_OF_DETECTOR_OPTION[field]} {rest}") from exc
+        raise ConfigurationError(f"{_FIELD_OF_DETECTOR_OPTION.get(field, field)} {rest}") from exc

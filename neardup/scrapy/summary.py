@@ -18,7 +18,7 @@ STAT_OF_KIND = {
     Kind.NOT_HTML: "neardup/not_html",
 }
 
-_STEPS = ("purify", "features", "simhash", "search", "store")
+_STEPS = ("purify", "features", "simhash", "sketch", "search", "store")
 
 
 def _count(stats: Mapping[str, Any], name: str) -> int:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
 _ROWS_AT_ONCE = 100_000
+_IDS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Relation:
     url: str
     distance: int
     percentage: float
+    resemblance: float | None
     differing_bits: list[int]
 
 
@@ -46,6 +48,7 @@ class PageReport:
     last_seen: datetime
     last_crawl: str
     links_skipped: int
+    flagged_at: datetime | None
     canonical: Relation | None
     duplicate_count: int
     duplicates: list[Relation]
@@ -81,6 +84,7 @@ def page_report(connection: Connection, url: str, *, limit: int = 20) -> PageRep
         last_seen=page["last_seen"],
         last_crawl=_crawl_name(connection, page["last_crawl_id"]),
         links_skipped=page["links_skipped"],
+        flagged_at=page["flagged_at"],
         canonical=canonical[0] if canonical else None,
         duplicate_count=connection.execute(count).scalar_one(),
         duplicates=_relations(connection, page["hash_value"], its_duplicates.limit(limit)),
@@ -128,6 +132,31 @@ def urls_of(connection: Connection, ids: list[int]) -> dict[int, str]:
     return {row.id: row.actual_url for row in connection.execute(query)}
 
 
+def sketches_of(connection: Connection, ids: list[int]) -> dict[int, bytes]:
+    """Sketches by page id, of those pages that have one."""
+    page = simhash_values.c
+    found: dict[int, bytes] = {}
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        some = ids[start : start + _IDS_AT_ONCE]
+        query = select(page.id, page.sketch).where(page.id.in_(some), page.sketch.is_not(None))
+        found |= {row.id: bytes(row.sketch) for row in connection.execute(query)}
+    return found
+
+
+def id_and_kind(connection: Connection, url: str) -> tuple[int, str] | None:
+    """Id and last verdict of the page with this URL; None if it is not stored."""
+    query = select(simhash_values.c.id, simhash_values.c.kind).where(
+        simhash_values.c.url_key == url_key(page_url(url))
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row.id, row.kind)
+
+
+def stored_scheme(connection: Connection) -> str | None:
+    """The scheme of the fingerprints; None if there has been no crawl."""
+    return connection.execute(select(crawls.c.scheme).order_by(crawls.c.id.desc()).limit(1)).scalar()
+
+
 def store_sizes(connection: Connection) -> dict[str, int]:
     """Number of rows of each table."""
     return {
@@ -140,6 +169,7 @@ _OTHER_ENDS = select(
     simhash_values.c.actual_url,
     duplicate_values.c.hamming_distance,
     duplicate_values.c.percentage,
+    duplicate_values.c.resemblance,
     simhash_values.c.hash_value,
 ).order_by(duplicate_values.c.hamming_distance, simhash_values.c.id)
 """Relations with the page at one of their ends: which end, a condition says."""
@@ -147,8 +177,8 @@ _OTHER_ENDS = select(
 
 def _relations(connection: Connection, value: int | None, query: Select[Any]) -> list[Relation]:
     return [
-        Relation(url, distance, percentage, hamming.differing_bits(value or 0, other or 0))
-        for url, distance, percentage, other in connection.execute(query)
+        Relation(url, distance, percentage, resemblance, hamming.differing_bits(value or 0, other or 0))
+        for url, distance, percentage, resemblance, other in connection.execute(query)
     ]
 
 

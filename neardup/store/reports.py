@@ -129,11 +129,21 @@ def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
     return _most_pages_first(Share(name, pages, duplicates) for name, (pages, duplicates) in groups.items())
 
 
-def by_distance(connection: Connection, filters: Filters) -> list[tuple[int, int]]:
-    """Distances with the number of duplicates at each, ascending."""
-    distance = duplicate_values.c.hamming_distance
+@dataclass(frozen=True, slots=True)
+class AtDistance:
+    """Duplicates at one distance, with the mean and the least of their verified resemblances (None: none is known)."""
+
+    distance: int
+    duplicates: int
+    resemblance: float | None
+    least_resemblance: float | None
+
+
+def by_distance(connection: Connection, filters: Filters) -> list[AtDistance]:
+    """In ascending order of the distance."""
+    distance, resemblance = duplicate_values.c.hamming_distance, duplicate_values.c.resemblance
     query = (
-        select(distance, func.count())
+        select(distance, func.count(), func.avg(resemblance), func.min(resemblance))
         .join_from(
             duplicate_values, simhash_values, duplicate_values.c.duplicate_hash_id == simhash_values.c.id
         )
@@ -141,7 +151,7 @@ def by_distance(connection: Connection, filters: Filters) -> list[tuple[int, int
         .group_by(distance)
         .order_by(distance)
     )
-    return [(bits, count) for bits, count in connection.execute(query)]
+    return [AtDistance(*row) for row in connection.execute(query)]
 
 
 def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, Any], Share]]:
@@ -158,8 +168,10 @@ def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, A
     return [(dict(row), shares.get(row["id"], Share(str(row["id"]), 0, 0))) for row in rows]
 
 
-def largest_clusters(connection: Connection, filters: Filters, *, limit: int) -> list[Cluster]:
-    """The canonical pages with most duplicates; the filters are those of the duplicates."""
+def largest_clusters(
+    connection: Connection, filters: Filters, *, limit: int, flagged: bool = False
+) -> list[Cluster]:
+    """The canonical pages with most duplicates, or those among the flagged ones; the filters are those of the duplicates."""
     relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
     grouped = (
         select(
@@ -168,7 +180,7 @@ def largest_clusters(connection: Connection, filters: Filters, *, limit: int) ->
             func.min(relation.duplicate_hash_id).label("example"),
         )
         .join_from(duplicate_values, simhash_values, relation.duplicate_hash_id == simhash_values.c.id)
-        .where(filters.condition())
+        .where(filters.condition(), relation.actual_hash_id.in_(_FLAGGED) if flagged else true())
         .group_by(relation.actual_hash_id)
         .order_by(func.count().desc(), relation.actual_hash_id)
         .limit(limit)
@@ -182,6 +194,10 @@ def largest_clusters(connection: Connection, filters: Filters, *, limit: int) ->
         .order_by(grouped.c.size.desc(), grouped.c.actual_hash_id)
     )
     return [Cluster(*row) for row in connection.execute(query)]
+
+
+_flagged_pages = simhash_values.alias("flagged")
+_FLAGGED = select(_flagged_pages.c.id).where(_flagged_pages.c.flagged_at.is_not(None))
 
 
 def _with_relations(*columns: Any) -> Select[Any]:

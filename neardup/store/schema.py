@@ -11,6 +11,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     SmallInteger,
     String,
@@ -23,7 +24,7 @@ from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
 VERSION_TABLE = "neardup_alembic_version"
 """Alembic's bookkeeping; not its default name, because the database may be shared with an application that has one."""
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -53,7 +54,7 @@ crawls = Table(
     Column("started_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     Column("finish_reason", String(255)),
-    Column("scheme", String(64), nullable=False),
+    Column("scheme", String(255), nullable=False),
     Column("settings", Text, nullable=False),
     Column("pages", Integer),
     Column("new", Integer),
@@ -74,15 +75,17 @@ simhash_values = Table(
     Column("actual_url", LONG_TEXT, nullable=False),
     Column("url_key", fixed_bytes(16), nullable=False, unique=True),
     Column("host", String(255), nullable=False),
-    Column("scheme", String(64), nullable=False),
+    Column("scheme", String(255), nullable=False),
     Column("features", Integer, nullable=False),
     Column("weak_bits", fixed_bytes(48)),
+    Column("sketch", LargeBinary),
     Column("kind", String(16), nullable=False),
     Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
     Column("last_crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
     Column("first_seen", UtcDateTime, nullable=False),
     Column("last_seen", UtcDateTime, nullable=False, index=True),
     Column("links_skipped", Integer, nullable=False, server_default="0"),
+    Column("flagged_at", UtcDateTime),
     Index(None, "host", "last_seen"),
     **_MYSQL,
 )
@@ -95,6 +98,7 @@ duplicate_values = Table(
     Column("duplicate_hash_id", BigInteger, ForeignKey("simhash_values.id"), nullable=False, unique=True),
     Column("percentage", Double, nullable=False),
     Column("hamming_distance", SmallInteger, nullable=False),
+    Column("resemblance", Double),
     Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
     Column("found_at", UtcDateTime, nullable=False),
     **_MYSQL,

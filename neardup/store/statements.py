@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Assignments = Callable[[ReadOnlyColumnCollection[str, Any]], list[tuple[str, Any]]]
     """Given the columns of the row that would have been inserted: what to set in the row that is there."""
 
-_KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen"}
+_KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen", "flagged_at"}
 """What the first crawl that saw a page said of it stays."""
 
 
@@ -40,7 +40,8 @@ def upsert_relation(dialect: str) -> Insert:
         same = old.actual_hash_id == new["actual_hash_id"]
         # MySQL assigns from left to right: the comparison must come before what it compares is overwritten.
         kept = [(name, case((same, old[name]), else_=new[name])) for name in ("crawl_id", "found_at")]
-        return kept + [(name, new[name]) for name in ("percentage", "hamming_distance", "actual_hash_id")]
+        measured = ("percentage", "hamming_distance", "resemblance", "actual_hash_id")
+        return kept + [(name, new[name]) for name in measured]
 
     return _upsert(dialect, duplicate_values, "duplicate_hash_id", assign)
 
@@ -73,6 +74,12 @@ SET_LINKS_SKIPPED = (
     update(simhash_values)
     .where(simhash_values.c.id == bindparam("page_id"))
     .values(links_skipped=bindparam("links"))
+)
+
+SET_FLAGGED = (
+    update(simhash_values)
+    .where(simhash_values.c.id == bindparam("page_id"), simhash_values.c.flagged_at.is_(None))
+    .values(flagged_at=bindparam("at"))
 )
 
 COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)

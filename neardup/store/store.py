@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import case, insert, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from neardup.errors import SchemeMismatch
@@ -31,13 +31,17 @@ _ROWS_AT_ONCE = 10_000
 
 
 class StoredPage(NamedTuple):
-    """What a detector needs to know of a page of an earlier crawl; ``canonical_id`` is None unless it is a duplicate."""
+    """What a detector needs to know of a page of an earlier crawl; ``canonical_id`` is None unless it is a duplicate.
+
+    Duplicates come without ``sketch``: pages are compared with canonical ones only.
+    """
 
     page_id: int
     url: str
     value: int | None
     features: int
     canonical_id: int | None
+    sketch: bytes | None
 
 
 class Store:
@@ -47,7 +51,7 @@ class Store:
     masked.
     """
 
-    def __init__(self, url: URL, engine: Engine, scheme: str) -> None:
+    def __init__(self, url: URL, engine: Engine, scheme: str | None) -> None:
         self.engine = engine
         self._writing_engine = engine.execution_options(**{WRITES: True})
         self.scheme = scheme
@@ -55,8 +59,8 @@ class Store:
         self._url = url
 
     @classmethod
-    def open(cls, url: str, *, scheme: str, create: bool = True) -> Store:
-        """Connect and check that the database can be used with this version of neardup and this scheme.
+    def open(cls, url: str, *, scheme: str | None, create: bool = True) -> Store:
+        """Connect and check that the database can be used with this version of neardup and this scheme (None: any).
 
         The tables of a SQLite database are made or migrated on the way; ``create`` says whether a missing file is made.
         Raises ConfigurationError (the URL), DatabaseUnavailable, SchemaOutdated or SchemeMismatch.
@@ -72,7 +76,8 @@ class Store:
                 }:
                     migrate.upgrade(connection)
                 migrate.require_current(connection, database=store.location)
-                _check_scheme(connection, scheme, store.location)
+                if scheme is not None:
+                    _check_scheme(connection, scheme, store.location)
         except SQLAlchemyError as exc:
             engine.dispose()
             raise unavailable(checked, exc) from exc
@@ -164,6 +169,7 @@ class Store:
                 simhash_values.c.hash_value,
                 simhash_values.c.features,
                 duplicate_values.c.actual_hash_id,
+                case((duplicate_values.c.actual_hash_id.is_(None), simhash_values.c.sketch)),
             )
             .join_from(
                 simhash_values,
@@ -182,7 +188,7 @@ def upgrade(url: str) -> str:
     """Make or migrate the tables of a database; returns its location, as :class:`Store` names it."""
     checked = database_url(url)
     engine = make_engine(checked)
-    store = Store(checked, engine, "")
+    store = Store(checked, engine, None)
     try:
         with store.begin_write() as connection:
             if migrate.state(connection) is not State.UNKNOWN:
@@ -199,6 +205,7 @@ def _check_scheme(connection: Connection, scheme: str, database: str) -> None:
     stored = connection.execute(select(crawls.c.scheme).where(crawls.c.scheme != scheme).limit(1)).scalar()
     if stored is not None:
         raise SchemeMismatch(
-            f"database {database} holds fingerprints of the scheme {stored!r}, this neardup makes {scheme!r};"
-            " they must never be compared. Name another database with NEARDUP_DATABASE_URL"
+            f"database {database} holds fingerprints of the scheme {stored!r}, the settings make {scheme!r};"
+            " they must never be compared. Name another database with NEARDUP_DATABASE_URL, or set NEARDUP_FEATURES,"
+            " NEARDUP_CONTENT, NEARDUP_SELECTORS and NEARDUP_SKETCH_SIZE as they were"
         )

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError, StatementError
 
+from neardup import sketch
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.pages import url_key
 from neardup.store import statements
@@ -32,13 +33,14 @@ _MOST_ROWS_OF_A_BATCH = 5_000
 
 @dataclass(slots=True)
 class _Batch:
-    """What is stored in one transaction: the last verdict of each page, and links that were not followed, by page."""
+    """What is stored in one transaction, by page: last verdicts, links that were not followed, canonical pages flagged."""
 
     verdicts: dict[int, tuple[Verdict, datetime]] = field(default_factory=dict)
     links: dict[int, int] = field(default_factory=dict)
+    flags: dict[int, datetime] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.verdicts) + len(self.links)
+        return len(self.verdicts) + len(self.links) + len(self.flags)
 
 
 class Writer:
@@ -52,7 +54,7 @@ class Writer:
     A row that the database refuses by itself (not because it is away) is logged and counted in ``rows_rejected``; the rest of
     its batch is stored.
 
-    ``put`` and ``links_skipped`` are called by one thread, take microseconds and never touch the database. What a crash
+    ``put``, ``links_skipped`` and ``flag`` are called by one thread, take microseconds and never touch the database. What a crash
     of the process can lose is what they were given in the last ``batch_seconds``, and what the database had not yet taken.
     """
 
@@ -103,6 +105,12 @@ class Writer:
         """Have it stored that so many links of a page, whose verdict was put before, were not followed."""
         with self._changed:
             self._gathering.links[page_id] = links
+            self._wake_when_full()
+
+    def flag(self, page_id: int) -> None:
+        """Have it stored that a canonical page, whose verdict was put before or stored earlier, has been flagged."""
+        with self._changed:
+            self._gathering.flags[page_id] = datetime.now(UTC)
             self._wake_when_full()
 
     def close(self) -> None:
@@ -230,6 +238,11 @@ class Writer:
                     statements.SET_LINKS_SKIPPED,
                     [{"page_id": self._id(page), "links": links} for page, links in batch.links.items()],
                 )
+            if batch.flags:
+                connection.execute(
+                    statements.SET_FLAGGED,
+                    [{"page_id": self._id(page), "at": at} for page, at in batch.flags.items()],
+                )
             connection.execute(statements.COUNT_BATCH, {"crawl": self.crawl_id})
         self.rows_written += len(batch.verdicts) + len(relations)
 
@@ -257,6 +270,7 @@ class Writer:
             "scheme": self.store.scheme,
             "features": verdict.features,
             "weak_bits": None if fingerprint is None else fingerprint.pack_weak_bits(),
+            "sketch": None if verdict.sketch is None else sketch.to_bytes(verdict.sketch),
             "kind": verdict.kind.value,
             "crawl_id": self.crawl_id,
             "last_crawl_id": self.crawl_id,
@@ -273,19 +287,21 @@ class Writer:
             "duplicate_hash_id": self._id(verdict.page_id),
             "percentage": verdict.percentage,
             "hamming_distance": verdict.distance,
+            "resemblance": verdict.resemblance,
             "crawl_id": self.crawl_id,
             "found_at": seen,
         }
 
 
 def _split(everything: _Batch) -> tuple[_Batch, _Batch]:
-    """A batch of bearable size and what is left. Verdicts go first: links must not be stored before their page."""
+    """A batch of bearable size and what is left. Verdicts go first: nothing else may be stored before its page."""
     if len(everything) <= _MOST_ROWS_OF_A_BATCH:
         return everything, _Batch()
     pages = list(everything.verdicts)[:_MOST_ROWS_OF_A_BATCH]
     now = _Batch({page: everything.verdicts.pop(page) for page in pages})
     if not everything.verdicts:
         now.links, everything.links = everything.links, {}
+        now.flags, everything.flags = everything.flags, {}
     return now, everything
 
 

@@ -19,7 +19,8 @@ import sqlalchemy as sa
 
 from neardup import hamming
 from neardup.index.scan import LinearScan
-from neardup.simhash import SCHEME, Fingerprint
+from neardup.scheme import Scheme
+from neardup.simhash import Fingerprint
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
 from tests.benchmarks.bench_crawl import ROOT, served
@@ -39,7 +40,7 @@ def crawl(url: str, database: str) -> str:
 
 def compare(database: str) -> str:
     """The stored relations against the exact ones."""
-    with Store.open(database, scheme=SCHEME) as store, store.reading() as connection:
+    with Store.open(database, scheme=str(Scheme())) as store, store.reading() as connection:
         pages = connection.execute(
             sa.select(simhash_values.c.id, simhash_values.c.hash_value, simhash_values.c.features).order_by(
                 simhash_values.c.id

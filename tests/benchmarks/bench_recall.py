@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup import features, simhash
+from neardup import simhash
+from neardup.features import Features
+from neardup.folders import html_files, read_page
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.purify import purify_bytes
@@ -38,11 +40,12 @@ class Found:
 
 def fingerprints(folders: list[Path]) -> list[Fingerprint]:
     """Distinct fingerprints of the pages below the folders, in the order of their paths."""
+    choice = Features()
     made: dict[int, Fingerprint] = {}
-    for page in sorted(page for folder in folders for page in folder.rglob("*.htm*") if page.is_file()):
-        counts = features.word_counts(purify_bytes(page.read_bytes()))
-        fingerprint = simhash.fingerprint(counts)
-        if fingerprint is not None and len(counts) >= FEWEST_FEATURES:
+    for page in html_files(folders):
+        extracted = choice.extract(purify_bytes(read_page(page)))
+        fingerprint = simhash.fingerprint(extracted.hashes, extracted.weights)
+        if fingerprint is not None and extracted.distinct_words >= FEWEST_FEATURES:
             made.setdefault(fingerprint.value, fingerprint)
     return list(made.values())
 

@@ -20,7 +20,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from neardup.pages import PAGES_PER_CRAWL
-from neardup.simhash import SCHEME, Fingerprint
+from neardup.scheme import Scheme
+from neardup.simhash import Fingerprint
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
 from neardup.store.writer import Writer
@@ -134,7 +135,7 @@ def run(store: Store) -> None:
 
 
 def main() -> None:
-    with database(sys.argv[1:]) as url, Store.open(url, scheme=SCHEME) as store:
+    with database(sys.argv[1:]) as url, Store.open(url, scheme=str(Scheme())) as store:
         run(store)
 
 

@@ -1,8 +1,8 @@
-"""Pages to text to features: what each step costs, and the walk beside the ways not taken.
+"""Pages to text to features and sketches: what each step costs, and the walk beside the ways not taken.
 
-Run as ``python -m tests.benchmarks.bench_text FOLDER``; every ``*.html`` below FOLDER is read, at most 500 of them,
-chosen with a fixed seed. Each step runs three times on each page, the fastest counts. The ways to walk must all give
-the same text, or the run stops.
+Run as ``python -m tests.benchmarks.bench_text FOLDER…``; of the HTML pages below each FOLDER at most 500 are read, chosen with
+a fixed seed. Each step runs three times on each page, the fastest counts, so the caches of words are warm as in a crawl. All runs
+on one core. The ways to walk, and those to find words, must all give the same, or the run stops.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import statistics
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +21,17 @@ import parsel
 from lxml import etree
 from scrapy.http import HtmlResponse
 
-from neardup.features import _count_any, word_counts
+from neardup import feature_kernels, idf, simhash, sketch
+from neardup.features import HASH, Features
+from neardup.folders import html_files, read_page
 from neardup.purify import _IS_DEEP, _STYLESHEET, INLINE, SKIPPED, _pieces, purify_tree
+from neardup.words import _words_of_any_script, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy as np
+    import numpy.typing as npt
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -127,47 +134,111 @@ WALKS: dict[str, Callable[[etree._Element], str]] = {
 }
 
 
+CHOICES = (
+    "word-tf",
+    "word-log-tf",
+    "word-tfidf:{table}",
+    "shingle-3",
+    "word-tf+stop-english",
+    "word-tf+stem-english",
+    "word-tfidf:{stems}+stop-english+stem-porter",
+    "word-tf+icu",
+)
+
+
 def pages(folder: Path) -> list[bytes]:
-    files = sorted(path for path in folder.rglob("*.html") if path.is_file())
+    files = html_files([folder])
     if not files:
-        raise SystemExit(f"no *.html below {folder}")
+        raise SystemExit(f"no pages below {folder}")
     chosen = files if len(files) <= MAX_PAGES else random.Random(0).sample(files, MAX_PAGES)
-    return [path.read_bytes() for path in chosen]
+    return [read_page(path) for path in chosen]
 
 
-def measure(bodies: list[bytes]) -> tuple[Timings, int, int]:
-    """Timings, bytes of text, and words found."""
-    timings = Timings()
-    text_bytes = words = 0
+def purified(bodies: list[bytes], timings: Timings) -> list[str]:
+    """The texts of the pages, by all ways to walk."""
+    texts: list[str] = []
     for body in bodies:
         html = HtmlResponse("http://a.example/", body=body).text
         root = timings.run("parse (parsel; Scrapy has paid it)", parse, html)
-        text = timings.run("purify_tree", purify_tree, root)
-        counts = timings.run("word_counts", word_counts, text)
-        assert timings.run("word_counts, general path", _count_any, text) == counts
-        texts = {" ".join(timings.run(name, walk, root).split()) for name, walk in WALKS.items()}
+        texts.append(timings.run("purify_tree", purify_tree, root))
+        walked = {" ".join(timings.run(name, walk, root).split()) for name, walk in WALKS.items()}
         assert not timings.run("walk: is it too deep for XSLT?", _IS_DEEP, root)
-        assert len(texts) == 1, "the ways to walk differ"
-        assert timings.run("BeautifulSoup(html, 'lxml').get_text()", soup_text, html) or not text
-        text_bytes += len(text.encode())
-        words += counts.total()
-    assert words > 0, "no page has a word"
-    return timings, text_bytes, words
+        assert len(walked) == 1, "the ways to walk differ"
+        assert timings.run("BeautifulSoup(html, 'lxml').get_text()", soup_text, html) or not texts[-1]
+    return texts
+
+
+def learned(texts: list[str], file: Path, modifiers: str = "") -> Path:
+    """A table of these pages: what matters to the time is its size."""
+    learner = idf.Learner()
+    choice = Features(f"word-tf{modifiers}")
+    for text in texts:
+        extracted = choice.extract(text)
+        learner.add(extracted.words, extracted.hashes)
+    learner.frequencies("bench", modifiers=modifiers, hashed_by=HASH, min_pages=1).save(file)
+    return file
+
+
+def read(texts: list[str], timings: Timings) -> int:
+    """Time every step from text on; the number of words."""
+    count = 0
+    with tempfile.TemporaryDirectory() as folder:
+        table = learned(texts, Path(folder, "table.npz"))
+        stems = learned(texts, Path(folder, "stems.npz"), "+stem-porter")
+        choices = {name: Features(name.format(table=table, stems=stems)) for name in CHOICES}
+    for text in texts:
+        found = timings.run("words", words, text)
+        assert timings.run("words, by expressions", _words_of_any_script, text) == found
+        for name, choice in choices.items():
+            extracted = timings.run(f"features {name.format(table='…', stems='…')}", choice.extract, text)
+            if name == "word-tf":
+                assert extracted.words.size == len(found)
+                timings.run(
+                    "simhash of word-tf", lambda e: simhash.fingerprint(e.hashes, e.weights), extracted
+                )
+                if len(found):
+                    timings.run("sketch", drawn, extracted.words)
+        count += len(found)
+    assert count > 0, "no page has a word"
+    return count
+
+
+def drawn(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The sketch of a page, as a crawl makes it."""
+    return sketch.compact(sketch.minwise(feature_kernels.shingles(hashes, sketch.WIDTH)))
+
+
+def sketch_of_a_thousand_words(texts: list[str]) -> float:
+    """Seconds for the sketch of a page of 1,000 words, cut from the pages one after the other; the mean of 100 runs."""
+    hashes = Features().extract(" ".join(texts)).words
+    cut = [hashes[start : start + 1000] for start in range(0, min(hashes.size - 999, 100_000), 1000)]
+    if not cut:
+        raise SystemExit("the pages have not 1,000 words together")
+    timings = Timings()
+    for page in cut:
+        timings.run("sketch", drawn, page)
+    return statistics.fmean(timings.seconds["sketch"])
 
 
 def main(folder: str) -> None:
     bodies = pages(Path(folder))
-    timings, text_bytes, words = measure(bodies)
-    size = sum(map(len, bodies))
-    print(f"{folder}: {len(bodies)} pages, {size:,} bytes, {text_bytes:,} bytes of text, {words:,} words")
-    print(f"{'step':40} {'ms/page, median':>16} {'mean':>8} {'MB text/s':>10}")
+    timings = Timings()
+    texts = purified(bodies, timings)
+    count = read(texts, timings)
+    size, text_bytes = (
+        sum(map(len, bodies)),
+        sum(len(text.encode("utf-8", "surrogatepass")) for text in texts),
+    )
+    print(f"{folder}: {len(bodies)} pages, {size:,} bytes, {text_bytes:,} bytes of text, {count:,} words")
+    print(f"{'step':50} {'ms/page, median':>16} {'mean':>8} {'MB text/s':>10}")
     for step, seconds in timings.seconds.items():
-        assert len(seconds) == len(bodies)
         median, mean = statistics.median(seconds) * 1e3, statistics.fmean(seconds) * 1e3
-        print(f"{step:40} {median:16.3f} {mean:8.3f} {text_bytes / sum(seconds) / 1e6:10.1f}")
+        print(f"{step:50} {median:16.3f} {mean:8.3f} {text_bytes / sum(seconds) / 1e6:10.1f}")
+    print(f"sketch of 1,000 words, {sketch.SIZE} places: {sketch_of_a_thousand_words(texts) * 1e6:.1f} µs")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         raise SystemExit(__doc__)
-    main(sys.argv[1])
+    for argument in sys.argv[1:]:
+        main(argument)

@@ -21,7 +21,6 @@ document and core.
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
 import os
 import tempfile
@@ -34,7 +33,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from neardup import features, simhash
+from neardup import simhash
+from neardup.errors import NeardupError
+from neardup.features import HASH, Features
+from neardup.folders import html_files, read_page
 from neardup.purify import purify_bytes
 from tests.benchmarks import fingerprint_kernels as kernels
 
@@ -55,6 +57,7 @@ MOST_TOKENS = 400
 GLOBAL_SHARE = 0.5
 EDITS = (0.01, 0.05)
 assert MOST_TOKENS + kernels.MOST_EDITS < 1 << kernels.PLANES
+_SCHEME = f"{Features().name}/{HASH}"
 _PAGE_TOKENS = 4096
 _GLOBAL_TOKENS = 1 << 18
 _CHUNK = 1 << 16
@@ -168,7 +171,7 @@ def paths(
     n: int, folders: Sequence[Path], *, queries: int = 100_000, seed: int = 1, even: bool = False
 ) -> tuple[Path, Path]:
     """Where :func:`load` keeps values and queries."""
-    settings = f"{MOST_TOKENS}-{GLOBAL_SHARE}-{EDITS}-{simhash.SCHEME}"
+    settings = f"{MOST_TOKENS}-{GLOBAL_SHARE}-{EDITS}-{_SCHEME}"
     key = hashlib.sha256(f"{_key(folders)}-{settings}".encode()).hexdigest()[:8]
     name = f"{'uniform' if even else 'simulated'}-{key}-seed{seed}-{n}"
     return cache_folder() / f"{name}.npy", cache_folder() / f"{name}-queries{queries}.npz"
@@ -190,24 +193,28 @@ def _key(folders: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(sorted(folder.resolve() for folder in folders))
 
 
-def _read(path: Path) -> tuple[list[int], list[int], int, list[float]] | None:
+@cache
+def _features() -> Features:
+    return Features()
+
+
+def _read(path: Path) -> tuple[Values, npt.NDArray[np.float64], int, Weights] | None:
     try:
-        data = path.read_bytes()
-        counts = features.word_counts(purify_bytes(gzip.decompress(data) if path.suffix == ".gz" else data))
-    except (OSError, ValueError, EOFError):  # lxml's errors are ValueErrors or mean no page
+        extracted = _features().extract(purify_bytes(read_page(path)))
+    except (NeardupError, ValueError):  # lxml's errors are ValueErrors or mean no page
         return None
-    made = simhash.fingerprint(counts)
-    if made is None or len(counts) < FEWEST_WORDS:
+    made = simhash.fingerprint(extracted.hashes, extracted.weights)
+    if made is None or extracted.distinct_words < FEWEST_WORDS:
         return None
-    return [simhash.hash_feature(w) for w in counts], list(counts.values()), made.value, made.weights.tolist()
+    return extracted.hashes, extracted.weights, made.value, made.weights.astype(np.float32)
 
 
 @cache
 def _pages(folders: tuple[Path, ...]) -> dict[str, npt.NDArray[Any]]:
-    key = hashlib.sha256(f"{folders}{simhash.SCHEME}".encode()).hexdigest()[:12]
+    key = hashlib.sha256(f"{folders}{_SCHEME}".encode()).hexdigest()[:12]
     cached = cache_folder() / f"pages-{key}.npz"
     if not cached.exists():
-        found = sorted({p for folder in folders for p in folder.rglob("*.htm*") if p.is_file()})
+        found = html_files(folders)
         with ProcessPoolExecutor(os.cpu_count()) as pool:
             read = [(p, r) for p, r in zip(found, pool.map(_read, found, chunksize=64), strict=True) if r]
         assert read, "no pages below the folders"
@@ -215,9 +222,9 @@ def _pages(folders: tuple[Path, ...]) -> dict[str, npt.NDArray[Any]]:
             cached,
             urls=np.array([str(p) for p, _ in read]),
             values=np.array([r[2] for _, r in read], dtype=np.uint64),
-            weights=np.array([r[3] for _, r in read], dtype=np.float32),
-            hashes=np.concatenate([np.array(r[0], dtype=np.uint64) for _, r in read]),
-            counts=np.concatenate([np.array(r[1], dtype=np.int64) for _, r in read]),
+            weights=np.array([r[3] for _, r in read]),
+            hashes=np.concatenate([r[0] for _, r in read]),
+            counts=np.concatenate([r[1] for _, r in read]).astype(np.int64),
             words=np.array([len(r[0]) for _, r in read]),
         )
     with np.load(cached) as data:

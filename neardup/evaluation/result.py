@@ -1,0 +1,142 @@
+"""What an evaluation comes to: rows of scores, mistakes, and both as the documented JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from neardup.rule import VERIFY, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from neardup.evaluation.measure import Rate, Score
+    from neardup.features import Features
+
+VERSION = 1
+"""Of the JSON; counts up when a field changes its meaning or goes away, not when one is added."""
+
+LARGEST_DISTANCE = 24
+"""Rows are made for all distances up to this; unrelated pages begin to match before."""
+
+CUTS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
+"""Resemblances, exact or estimated, at which they are scored by themselves."""
+
+
+class Trial(NamedTuple):
+    """A rule on fingerprints of some features: at most ``distance`` bits apart and, unless None, by the sketches ``verify`` or more alike."""
+
+    features: str
+    distance: int
+    verify: float | None
+
+    def rule(self) -> Rule:
+        return Rule(self.distance, self.verify or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is compared: every one of ``features``, at ``distances`` or else at all, by distance alone and at each cut of ``verify``."""
+
+    features: Sequence[Features]
+    verify: Sequence[float] = (VERIFY,)
+    distances: Sequence[int] = ()
+
+    def trials(self) -> list[Trial]:
+        at = self.distances or range(LARGEST_DISTANCE + 1)
+        cuts = (None, *self.verify)
+        return [Trial(one.name, d, cut) for one in self.features for cut in cuts for d in at]
+
+    def own_trials(self, features: Features) -> list[Trial]:
+        """Those that one choice of features stands for: at its own distances, unless others are given."""
+        trials = []
+        for cut in (None, *self.verify):
+            own = features.max_distance if cut is None else features.verified_max_distance
+            trials += [Trial(features.name, d, cut) for d in self.distances or (own,)]
+        return trials
+
+    @property
+    def default(self) -> Trial:
+        """The one that mistakes are listed of: that of the first features and the first cut."""
+        first = self.features[0]
+        distance = self.distances[0] if self.distances else first.verified_max_distance
+        return Trial(first.name, distance, self.verify[0])
+
+    def note(self, trial: Trial) -> str:
+        if trial == self.default:
+            return "default"
+        own = next(one for one in self.features if one.name == trial.features)
+        return "own" if not self.distances and trial in self.own_trials(own) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A score and what it is the score of.
+
+    ``by``: ``fingerprint`` (a trial, all pairs compared), ``index`` (a trial, candidates found by PSM), ``resemblance`` (exact) or
+    ``estimate`` (of the sketches alone), the last two with a ``cut``. ``different``: the same for pairs of different texts only.
+    """
+
+    by: str
+    score: Score
+    trial: Trial | None = None
+    cut: float | None = None
+    note: str = ""
+    different: Score | None = None
+
+    def record(self) -> dict[str, Any]:
+        trial = self.trial
+        return {
+            "by": self.by,
+            "features": trial.features if trial else None,
+            "distance": trial.distance if trial else None,
+            "verify": trial.verify if trial else None,
+            "cut": self.cut,
+            "note": self.note,
+            **_score(self.score),
+            **({"different": _score(self.different)} if self.different else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Two pages and what was wrongly said of them; ``diff``: lines of a unified diff of their texts."""
+
+    kind: str
+    """``missed`` or ``wrong``."""
+    a: str
+    b: str
+    resemblance: float
+    distance: int
+    estimate: float
+    diff: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """``source`` says what was evaluated: its fields differ between labelled pairs and pages."""
+
+    mode: str
+    source: dict[str, Any]
+    default: Trial
+    rows: list[Row]
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "mode": self.mode,
+            "source": self.source,
+            "default": self.default._asdict(),
+            "rows": [row.record() for row in self.rows],
+            "mistakes": [asdict(mistake) for mistake in self.mistakes],
+        }
+
+
+def _score(score: Score) -> dict[str, Any]:
+    rates = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+    return asdict(score) | {name: _rate(rate) for name, rate in rates.items()}
+
+
+def _rate(rate: Rate | None) -> dict[str, float] | None:
+    return None if rate is None else {name: round(value, 6) for name, value in rate._asdict().items()}

@@ -1,0 +1,94 @@
+"""The sketches of canonical pages, by row number: what a match is verified by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neardup import sketch
+from neardup.index.pool import grown
+from neardup.snapshot import SnapshotError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from neardup.sketch import Compact
+
+
+class KnownSketches:
+    """Compact sketches of ``size`` places.
+
+    Four bytes a page, and ``size`` bits for each page that has a sketch; nothing is copied to make room. Those of a snapshot
+    stay where they are mapped.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._words = sketch.check_size(size) // 64
+        self._places = np.zeros(1024, dtype=np.int32)  # place + 1; 0: none
+        self._mapped: npt.NDArray[np.uint64] = np.empty((0, self._words), dtype=np.uint64)
+        self._own = np.zeros(1024 * self._words, dtype=np.uint64)
+        self._used = 0
+        self._free: list[int] = []
+
+    def put(self, row: int, drawn: Compact) -> None:
+        """Keep the sketch of a page; ValueError if it is of another size."""
+        if drawn.size != self._words:
+            raise ValueError(f"a sketch of {64 * drawn.size} places among those of {64 * self._words}")
+        self.drop(row)
+        if row >= self._places.size:
+            self._places = grown(self._places, row + 1)
+        mapped = len(self._mapped)
+        place = self._free.pop() if self._free else mapped + self._used
+        if place == mapped + self._used:
+            if (self._used + 1) * self._words > self._own.size:
+                self._own = grown(self._own, 0)
+            self._used += 1
+        start = (place - mapped) * self._words
+        self._own[start : start + self._words] = drawn
+        self._places[row] = place + 1
+
+    def drop(self, row: int) -> None:
+        """Forget the sketch of a page, if there is one."""
+        if row < self._places.size and self._places[row]:
+            place = int(self._places[row]) - 1
+            self._places[row] = 0
+            if place >= len(self._mapped):
+                self._free.append(place)
+
+    def of(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+        """The sketches of pages, shape (n, size // 64), and whether each is known, shape (n,); unknown ones are zeros."""
+        last = self._places.size - 1
+        places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0) - 1
+        found = np.zeros((rows.size, self._words), dtype=np.uint64)
+        mapped = len(self._mapped)
+        old, new = (places >= 0) & (places < mapped), places >= mapped
+        found[old] = self._mapped[places[old]]
+        found[new] = self._own[: self._used * self._words].reshape(-1, self._words)[places[new] - mapped]
+        return found, places >= 0
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All there is, for :func:`neardup.snapshot.save`, in the order of the pages' rows; a copy."""
+        rows = np.flatnonzero(self._places)
+        return {"rows": rows, "words": self.of(rows)[0]}
+
+    @classmethod
+    def from_arrays(cls, size: int, arrays: Mapping[str, npt.NDArray[Any]], *, pages: int) -> KnownSketches:
+        """Take over what :meth:`arrays` gave, of rows below ``pages``; SnapshotError if it does not fit together."""
+        known = cls(size)
+        try:
+            rows, words = arrays["rows"], arrays["words"]
+        except KeyError as exc:
+            raise SnapshotError(f"sketches without their {exc}") from exc
+        if (
+            words.dtype != np.uint64
+            or words.shape != (rows.size, known._words)
+            or (rows.size and not (rows[0] >= 0 and rows[-1] < pages and np.all(np.diff(rows) > 0)))
+        ):
+            raise SnapshotError("the arrays of the sketches do not fit together")
+        known._mapped = words
+        known._places = grown(known._places, pages)
+        known._places[rows] = np.arange(1, rows.size + 1)
+        return known
