@@ -222,18 +222,18 @@ def _load_archive(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None
         raise _unreadable(path, exc) from exc
 
 
-def _arrow(module: str, path: Path) -> Any:
-    """A module of pyarrow, which is an extra."""
+def arrow_module(module: str, path: Path, *, instead: str = ".npy files") -> Any:
+    """A module of pyarrow, which is an extra; without it, ConfigurationError says what to use instead."""
     try:
         return importlib.import_module(module)
     except ImportError as exc:
         raise ConfigurationError(
-            f"{path}: Parquet needs pyarrow; install it with pip install 'neardup[parquet]', or use .npy files"
+            f"{path}: Parquet needs pyarrow; install it with pip install 'neardup[parquet]', or use {instead}"
         ) from exc
 
 
 def _open_parquet(path: Path) -> Any:
-    parquet = _arrow("pyarrow.parquet", path)
+    parquet = arrow_module("pyarrow.parquet", path)
     try:
         return parquet.ParquetFile(path, memory_map=True)
     except OSError as exc:
@@ -307,7 +307,7 @@ def check_output(path: Path, *inputs: Path | None) -> None:
     if path.is_dir():
         raise ConfigurationError(f"{path} is a folder; name a file")
     if path.suffix == ".parquet":
-        _arrow("pyarrow.parquet", path)
+        arrow_module("pyarrow.parquet", path)
 
 
 def write_records(path: Path, records: npt.NDArray[Any], **more: npt.NDArray[np.int64] | None) -> None:
@@ -326,8 +326,10 @@ def write_records(path: Path, records: npt.NDArray[Any], **more: npt.NDArray[np.
             with started.open("wb") as out:
                 np.save(out, whole)
         elif path.suffix == ".parquet":
-            table = _arrow("pyarrow", path).table({n: np.ascontiguousarray(c) for n, c in columns.items()})
-            _arrow("pyarrow.parquet", path).write_table(table, started)
+            table = arrow_module("pyarrow", path).table(
+                {n: np.ascontiguousarray(c) for n, c in columns.items()}
+            )
+            arrow_module("pyarrow.parquet", path).write_table(table, started)
         else:
             with started.open("w", newline="") as text:
                 write_csv(text, columns)

@@ -7,7 +7,8 @@ import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from neardup.commands import check, db, evaluate, learn_idf, match, pairs, plan, report, show
+from neardup.commands import check, crawls, db, evaluate, learn_idf, match, pairs, plan, report, show
+from neardup.commands.output import complain
 from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ VERBS = {
     "report": report,
     "check": check,
     "show": show,
+    "crawls": crawls,
     "match": match,
     "pairs": pairs,
     "plan": plan,
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         VERBS[parsed.verb].run(parsed)
     except NeardupError as exc:
-        print(f"neardup: {exc}", file=sys.stderr)
+        complain(exc)
         return 1
     except BrokenPipeError:
         # The reader of our output has had enough, as head(1) does; Python would complain once more at exit.

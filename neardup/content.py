@@ -53,6 +53,9 @@ MIN_WORDS = 20
 20 are the most before kafka's short classes are read with their template. The body has 0.954 and 0.324. LLVM's manual has many pages of which the rules leave eight words, the same on all: it should not be read by them.
 """
 
+_BEGINNING = 500
+"""Characters of a text in which its words are counted first."""
+
 _KINDS = ("include", "exclude")
 
 
@@ -88,7 +91,8 @@ class Content:
             if key in rules:
                 raise ConfigurationError(f"content selectors: there are two entries for the host {key!r}")
             rules[key] = _compiled(host, chosen)
-        object.__setattr__(self, "_rules", rules)
+        used = {key: rule for key, rule in rules.items() if _decides(key, rules)}
+        object.__setattr__(self, "_rules", used)
         object.__setattr__(self, "_extract", _extractor() if self.mode == MAIN else None)
 
     @property
@@ -96,7 +100,8 @@ class Content:
         """The name that is part of the scheme: texts that are read in different ways must never be compared."""
         if not self._rules:
             return self.mode
-        by_host = {_checked_host(host): dict(chosen) for host, chosen in self.selectors.items()}
+        all_hosts = {_checked_host(host): dict(chosen) for host, chosen in self.selectors.items()}
+        by_host = {host: all_hosts[host] for host in self._rules}
         digest = hashlib.blake2b(json.dumps(by_host, sort_keys=True).encode(), digest_size=4).hexdigest()
         return f"{self.mode}+selectors-{digest}"
 
@@ -122,12 +127,7 @@ class Content:
     def _rule(self, url: str) -> _Rule | None:
         if not self._rules:
             return None
-        host = host_of(url)
-        while host:
-            if host in self._rules:
-                return _unless_empty(self._rules[host])
-            host = host.partition(".")[2]
-        return _unless_empty(self._rules.get(EVERY_HOST))
+        return _unless_empty(_longest(host_of(url), self._rules))
 
 
 def _selected(root: etree._Element, rule: _Rule) -> str:
@@ -154,8 +154,24 @@ def _matches(selector: CSSSelector, parts: list[etree._Element]) -> list[etree._
 
 
 def _is_enough(text: str) -> bool:
-    # Words between spaces are counted first: texts that are too short are few, and so are scripts without spaces.
-    return len(text.split(maxsplit=MIN_WORDS)) >= MIN_WORDS or len(words(text)) >= MIN_WORDS
+    # The beginning of most texts has enough of them.
+    return len(words(text[:_BEGINNING])) >= MIN_WORDS or len(words(text)) >= MIN_WORDS
+
+
+def _longest(host: str, rules: Mapping[str, _Rule]) -> _Rule | None:
+    """The rule of a host, or of the longest above it that has one."""
+    while host:
+        if host in rules:
+            return rules[host]
+        host = host.partition(".")[2]
+    return rules.get(EVERY_HOST)
+
+
+def _decides(host: str, rules: Mapping[str, _Rule]) -> bool:
+    """Whether an entry changes anything: one without selectors does if it stands against one with selectors."""
+    if _unless_empty(rules[host]) is not None:
+        return True
+    return host != EVERY_HOST and _unless_empty(_longest(host.partition(".")[2], rules)) is not None
 
 
 def _unless_empty(rule: _Rule | None) -> _Rule | None:

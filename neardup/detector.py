@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,15 @@ import numpy as np
 
 from neardup import hamming, sketch
 from neardup.content import BODY, Content
-from neardup.errors import ConfigurationError
+from neardup.errors import ConfigurationError, about
 from neardup.features import DEFAULT, Features
 from neardup.index.choice import PSM, make_index
-from neardup.index.psm import PSMIndex
+from neardup.index.psm import RECALL, PSMIndex
 from neardup.pages import NONE, KnownPages, page_url
 from neardup.reading import Reader
 from neardup.recall import RecallMonitor
 from neardup.rule import VERIFY, Rule
+from neardup.scope import ANY, Scope
 from neardup.sketches import KnownSketches
 from neardup.templates import HostTemplates
 from neardup.verdict import Kind, Verdict
@@ -37,7 +39,10 @@ if TYPE_CHECKING:
     from neardup.verification import Found
 
     class RememberedPage(Protocol):
-        """What is kept of a page between crawls; ``canonical_id`` is None unless the page is a duplicate."""
+        """What is kept of a page between crawls; ``canonical_id`` is None unless the page is a duplicate.
+
+        A page that is not ``fresh`` is known, but no other page is its duplicate any more.
+        """
 
         @property
         def page_id(self) -> int: ...
@@ -51,6 +56,8 @@ if TYPE_CHECKING:
         def canonical_id(self) -> int | None: ...
         @property
         def sketch(self) -> bytes | None: ...
+        @property
+        def fresh(self) -> int: ...
 
 
 _PAGES_AT_ONCE = 10_000
@@ -67,7 +74,8 @@ class DetectorOptions:
 
     ``features``, ``content`` and ``selectors`` are those of :class:`neardup.features.Features` and
     :class:`neardup.content.Content`. ``verify``: least resemblance, estimated from sketches, of a duplicate to its canonical page; 0: the
-    distance alone decides. ``max_distance`` (bits, inclusive) is that of the features if None. ``recall`` is that of
+    distance alone decides. ``max_distance`` (bits, inclusive) is that of the features if None. ``scope`` is that of
+    :class:`neardup.scope.Scope`. ``recall`` is that of
     :class:`neardup.index.psm.PSMIndex`; ``index`` is a name of :mod:`neardup.index.choice`. Of ``recall_sample`` of the
     queries the recall is measured. A page with fewer than ``min_features`` distinct words is never matched.
     ``follow_per_cluster`` counts the canonical page.
@@ -79,7 +87,8 @@ class DetectorOptions:
     sketch_size: int = sketch.SIZE
     verify: float = VERIFY
     max_distance: int | None = None
-    recall: float = 0.98
+    scope: str = ANY
+    recall: float = RECALL
     index: str = PSM
     recall_sample: float = 0.05
     min_features: int = 10
@@ -87,6 +96,7 @@ class DetectorOptions:
 
     def __post_init__(self) -> None:
         self.make_index(self.make_rule(self.make_reader().features))
+        Scope(self.scope)
         PSMIndex(recall=self.recall)  # checked whichever index is chosen
         if not 0.0 <= self.recall_sample <= 1.0:
             raise ConfigurationError(f"recall_sample must be between 0 and 1, not {self.recall_sample}")
@@ -99,7 +109,13 @@ class DetectorOptions:
             )
 
     def make_reader(self) -> Reader:
-        return Reader(Content(self.content, self.selectors), Features(self.features), self.sketch_size)
+        with about("content"):
+            Content(self.content)
+        with about("selectors"):
+            content = Content(self.content, self.selectors)
+        with about("features"):
+            features = Features(self.features)
+        return Reader(content, features, self.sketch_size)
 
     def make_rule(self, features: Features) -> Rule:
         """The rule; ``max_distance`` is the one that belongs to the features, with or without verification, unless given."""
@@ -130,22 +146,23 @@ class Detector:
         self.options = options
         self.reader = reader or options.make_reader()
         self.rule = options.make_rule(self.reader.features)
-        self.verifier = Verifier(self.rule, self.reader)
+        self.verifier = Verifier(self.rule, Scope(options.scope), self.reader)
         self.index: Index = options.make_index(self.rule)
         self.pages = KnownPages()
         self.sketches = KnownSketches(options.sketch_size)
         self.recall: RecallMonitor | None = None
         self.search_seconds = 0.0
         """Spent on look-ups in the index, decisions and insertions."""
+        self.unseated: set[int] = set()
+        """Ids of pages that were canonical before and have changed: their duplicates may be like them no longer."""
         self._next_id = first_id
         self._followed: Counter[int] = Counter()
 
     def warm_up(self) -> None:
         """Compile what pages would otherwise wait for: seconds after an installation, 0.1 s from then on."""
         KnownPages.warm_up()
-        fingerprint = (
-            self.options.make_reader().read_text("all that is compiled when it is first used").fingerprint
-        )
+        reader = Reader(self.reader.content, self.reader.features)  # its own: the time is not that of pages
+        fingerprint = reader.read_text("all that is compiled when it is first used").fingerprint
         assert fingerprint is not None
         index = self.options.make_index(self.rule)
         index.extend(*self.pages.fingerprints([]))
@@ -168,7 +185,7 @@ class Detector:
                 if page.canonical_id is not None:
                     duplicates.append(first + place)
                     canonical_ids.append(page.canonical_id)
-                elif page.value is not None and page.features >= options.min_features:
+                elif page.fresh and page.value is not None and page.features >= options.min_features:
                     standing[place] = first + place
             pages.extend(
                 [page.url for page in some],
@@ -189,7 +206,7 @@ class Detector:
         arrays: dict[str, Any] = {f"pages/{name}": array for name, array in self.pages.arrays().items()}
         if isinstance(self.index, PSMIndex):
             arrays |= {f"index/{name}": array for name, array in self.index.arrays().items()}
-        arrays |= {f"sketches/{name}": array for name, array in self.sketches.arrays().items()}
+        arrays |= {f"sketches/{name}": array for name, array in self.sketches.arrays(len(self.pages)).items()}
         if self.verifier.templates is not None:
             arrays |= {f"templates/{name}": array for name, array in self.verifier.templates.arrays().items()}
         return arrays
@@ -203,16 +220,18 @@ class Detector:
         sketches = KnownSketches.from_arrays(
             self.options.sketch_size, _below("sketches/", arrays), pages=len(pages)
         )
-        stored = _below("index/", arrays)
-        if self.verifier.templates is not None:
-            self.verifier.templates = HostTemplates.from_arrays(_below("templates/", arrays))
-        if self.options.index == PSM and stored:
-            self.index = PSMIndex.from_arrays(
+        templates, index = self.verifier.templates, None
+        if templates is not None:
+            templates = HostTemplates.from_arrays(_below("templates/", arrays))
+        if self.options.index == PSM and (stored := _below("index/", arrays)):
+            index = PSMIndex.from_arrays(
                 stored, max_distance=self.rule.max_distance, recall=self.options.recall
             )
-        self.pages, self.sketches = pages, sketches
-        if not stored or self.options.index != PSM:
+        self.pages, self.sketches, self.verifier.templates = pages, sketches, templates
+        if index is None:
             self._fill_index()
+        else:
+            self.index = index
         return len(pages)
 
     def _fill_index(self) -> None:
@@ -251,7 +270,7 @@ class Detector:
         if not known:
             row = self.pages.add(url, page_id=self._next_id, value=0, canonical=NONE)
             self._next_id += 1
-        standing = self.pages.canonical[row]
+        standing, page_id = self.pages.canonical[row], self.pages.ids[row]
         own_distance: int | None = None
         found: Found | None = None
         if (
@@ -262,7 +281,7 @@ class Detector:
             self._place(row, reading, canonical=NONE)
             kind = Kind.TOO_SHORT
         else:
-            if standing != NONE:
+            if known and self.pages.values[row]:
                 own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
             if standing != row or own_distance != 0:
                 # Out of the index first: a page must not be found as the canonical page of itself.
@@ -271,7 +290,7 @@ class Detector:
                 self._place(row, reading, canonical=found.row if found else row)
             else:  # stored, maybe, before there were sketches
                 self.sketches.put(row, reading.sketch)
-            if found is None:
+            if found is None and (not known or own_distance != 0):
                 self.verifier.learn(url, reading)
             if found is not None:
                 kind = Kind.DUPLICATE
@@ -279,13 +298,15 @@ class Detector:
                 kind = Kind.NEW
             else:
                 kind = Kind.UNCHANGED if own_distance == 0 else Kind.CHANGED
+        if standing == row and kind is not Kind.UNCHANGED:
+            self.unseated.add(page_id)
         follow, why = self._follow(found, always_follow=always_follow)
         return Verdict(
             url=url,
             kind=kind,
             follow=follow,
             reason=_reason(kind, found, own_distance, reading.distinct_words) + why,
-            page_id=self.pages.ids[row],
+            page_id=page_id,
             fingerprint=reading.fingerprint,
             sketch=reading.sketch,
             features=reading.distinct_words,
@@ -312,15 +333,17 @@ class Detector:
     def _find(self, url: str, standing: int, reading: Reading, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one that the index proposes (PSM_F).
 
-        If that one is not confirmed by its sketch, the one that resembles the page most of all within ``max_distance`` (PSM_A).
+        If that one is not confirmed by its sketch or is out of scope, the one that resembles the page most of all within ``max_distance`` (PSM_A).
         """
         assert reading.fingerprint is not None
-        query, verifier = reading.fingerprint, self.verifier
-        own_places = verifier.own_places(url, reading)
+        query = reading.fingerprint
+        confirmed = partial(
+            self.verifier.confirmed, url, reading, urls=self.pages.urls, sketches=self.sketches
+        )
         if standing != NONE and self.pages.canonical[standing] == standing:
             distance = hamming.distance(self.pages.values[standing], query.value)
             before = np.array([[standing, distance]], dtype=np.int64)
-            if found := verifier.confirmed(reading, own_places, self.sketches, before):
+            if found := confirmed(matches=before):
                 return found
         match = self.index.find_first(query)
         if self.recall is not None:
@@ -328,10 +351,10 @@ class Detector:
         if match is None:
             return None
         first = np.array([[match.row, match.distance]], dtype=np.int64)
-        if found := verifier.confirmed(reading, own_places, self.sketches, first):
+        if found := confirmed(matches=first):
             return found
         matches = self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64)
-        return verifier.confirmed(reading, own_places, self.sketches, matches)
+        return confirmed(matches=matches)
 
     def _follow(self, match: Found | None, *, always_follow: bool) -> tuple[bool, str]:
         """Whether to follow the links of a page, and the half-sentence that says why if it is a duplicate."""
@@ -368,7 +391,7 @@ def _reason(kind: Kind, found: Found | None, own_distance: int | None, words: in
         case Kind.UNCHANGED:
             return "known, and the same as before"
         case Kind.CHANGED if own_distance is None:
-            return "known, but too short to be matched until now"
+            return "known, but without words until now"
         case Kind.CHANGED:
             return (
                 f"known, but {own_distance} of {hamming.FINGERPRINT_BITS} bits differ from its last version"

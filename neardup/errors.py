@@ -14,13 +14,34 @@ Each message names the value at fault and the way out.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class NeardupError(Exception):
     """Base of all errors raised by neardup."""
 
 
 class ConfigurationError(NeardupError, ValueError):
-    """A setting or an argument has a value that is not allowed."""
+    """A setting or an argument has a value that is not allowed.
+
+    ``option``: the field of :class:`neardup.detector.DetectorOptions` at fault, if the message does not begin with its name.
+    """
+
+    option: str | None = None
+
+
+@contextmanager
+def about(option: str) -> Iterator[None]:
+    """What is wrong within is wrong with this field of :class:`neardup.detector.DetectorOptions`."""
+    try:
+        yield
+    except ConfigurationError as exc:
+        exc.option = option
+        raise
 
 
 class StoreError(NeardupError):

@@ -9,7 +9,8 @@ A choice is named ``BASE[+MODIFIER…]``. The bases:
 
 The modifiers: ``stop-english`` leaves out stop words; ``stem-english`` (or any algorithm of Snowball) stems words; ``icu`` finds
 the words of Chinese, Japanese, Thai, Khmer, Lao and Burmese by dictionary instead of as bigrams. In the canonical name
-they stand in this order, and a table goes by its own name and contents, not by the path of its file.
+they stand in this order, a table goes by its own name and contents, not by the path of its file, and ``icu`` by its release
+(``icu-78.3``), which may be left out when it is asked for: another release has other dictionaries.
 
 Sood (2011, VII.A) used tf·idf of words after Porter's stemming and the removal of stop words. That is
 ``word-tfidf:FILE+stop-english+stem-porter``.
@@ -18,6 +19,7 @@ Sood (2011, VII.A) used tf·idf of words after Porter's stemming and the removal
 from __future__ import annotations
 
 import re
+import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
 import mmh3
@@ -25,7 +27,7 @@ import numpy as np
 
 from neardup import feature_kernels, idf
 from neardup.errors import ConfigurationError
-from neardup.words import bigrams, dictionary_words, words
+from neardup.words import bigrams, dictionary_release, dictionary_words, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +42,9 @@ SEED = 0
 
 HASH = f"mmh3-x64-128-seed{SEED}"
 """The feature hash, by the name that tables of frequencies have it under."""
+
+_SALT = np.uint64(secrets.randbits(64))
+"""Of the tables that features are counted in. An argument of the loops, for numba would keep a constant in its cache."""
 
 _MOST_CACHED = 1 << 16
 _LONGEST_CACHED = 64
@@ -118,7 +123,9 @@ _BASES = {
 _WIDEST = 10
 """Words of a shingle at most: those of Broder's first experiments."""
 
-_MODIFIERS = re.compile(r"(?P<base>.*?)(?P<modifiers>(?:\+(?:stop-\w*|stem-\w*|icu))*)", re.DOTALL)
+_MODIFIERS = re.compile(
+    r"(?P<base>.*?)(?P<modifiers>(?:\+(?:stop-\w*|stem-\w*|icu(?:-[0-9.]+)?))*)", re.DOTALL
+)
 _SHINGLE = re.compile(r"shingle-([1-9][0-9]?)", re.ASCII)
 
 DEFAULT = "word-tf"
@@ -136,7 +143,7 @@ class Features:
         assert match is not None  # the expression fits every text
         base: str = match["base"]
         modifiers = _modifiers(name, match["modifiers"])
-        self._split = dictionary_words() if modifiers.icu else bigrams
+        self._split = dictionary_words() if modifiers.icu is not None else bigrams
         self._without = STOP_ENGLISH if modifiers.stop else None
         self._hashes = _Hashes(hash_feature)
         self._stems = self._hashes
@@ -164,14 +171,14 @@ class Features:
         """Words and features of a purified text; all empty if it has no words, no features if it has stop words only."""
         found = words(text, self._split)
         hashes = self._hashes.of(found)
-        distinct, counts = feature_kernels.count(hashes)
+        distinct, counts = feature_kernels.count(hashes, _SALT)
         distinct_words = distinct.size
         kept = hashes
         if self._without is not None or self._stems is not self._hashes:
             kept = self._stems.of([word for word in found if word not in (self._without or ())])
-            distinct, counts = feature_kernels.count(kept)
+            distinct, counts = feature_kernels.count(kept, _SALT)
         if self._width:
-            distinct, _ = feature_kernels.count(feature_kernels.shingles(kept, self._width))
+            distinct, _ = feature_kernels.count(feature_kernels.shingles(kept, self._width), _SALT)
             counts = np.ones(distinct.size)
         elif self._logarithmic:
             counts = 1.0 + np.log(counts)
@@ -181,14 +188,16 @@ class Features:
 
 
 class _Modifiers(NamedTuple):
-    """What the modifiers of a choice ask for; as text they stand in their canonical order."""
+    """What the modifiers of a choice ask for, ``icu`` as its release; as text they stand in their canonical order."""
 
     stop: bool
     stem: str | None
-    icu: bool
+    icu: str | None
 
     def __str__(self) -> str:
-        return f"{'+stop-english' * self.stop}{'' if self.stem is None else f'+stem-{self.stem}'}{'+icu' * self.icu}"
+        stem = "" if self.stem is None else f"+stem-{self.stem}"
+        icu = "" if self.icu is None else f"+icu-{self.icu}"
+        return f"{'+stop-english' * self.stop}{stem}{icu}"
 
 
 def _modifiers(name: str, given: str) -> _Modifiers:
@@ -200,7 +209,13 @@ def _modifiers(name: str, given: str) -> _Modifiers:
         values[kind] = value
     if values.get("stop", "english") != "english":
         raise ConfigurationError(f"features {name!r}: the only list of stop words is stop-english")
-    return _Modifiers("stop" in values, values.get("stem"), "icu" in values)
+    release = dictionary_release() if "icu" in values else None
+    if values.get("icu") and values["icu"] != release:
+        raise ConfigurationError(
+            f"features {name!r}: the release of ICU is {release} here; ask for +icu, and what was made by another release"
+            " must be made again"
+        )
+    return _Modifiers("stop" in values, values.get("stem"), release)
 
 
 def _hash_of_stem(name: str, language: str) -> Callable[[str], int]:

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", re.ASCII)
+_MOST_PAGES = (1 << 32) - 1
+"""As many as a frequency can count."""
 _MERGE_AT = 1 << 22
 """Words of pages that wait to be counted; 32 MB."""
 
@@ -54,6 +57,10 @@ class Frequencies:
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        if not isinstance(self.modifiers, str) or not isinstance(self.hashed_by, str):
+            raise ConfigurationError("the modifiers and the hash must be texts")
+        if self.pages > _MOST_PAGES:
+            raise ConfigurationError(f"there can be {_MOST_PAGES} pages at most")
         ordered = self.hashes.ndim == 1 and bool((self.hashes[1:] > self.hashes[:-1]).all())
         if self.hashes.dtype != np.uint64 or self.frequencies.dtype != np.uint32 or not ordered:
             raise ConfigurationError("hashes must be uint64, distinct and ascending, frequencies uint32")
@@ -140,7 +147,9 @@ def load(file: str | os.PathLike[str]) -> Frequencies:
         raise ConfigurationError(
             f"{path}: no table of frequencies can be read there ({exc.strerror or exc}); neardup learn-idf makes them"
         ) from exc
-    except (EOFError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as exc:
+    except (
+        EOFError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError, zlib.error,
+    ) as exc:  # fmt: skip
         raise ConfigurationError(
             f"{path} is not a table of frequencies as neardup learn-idf makes them"
         ) from exc

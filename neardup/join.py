@@ -49,7 +49,7 @@ def similar_pairs(sets: Sequence[npt.NDArray[np.uint64]], cut: float) -> Pairs:
     starts = np.concatenate(([0], np.cumsum(sizes)))
     elements = _rarest_first([sets[i] for i in order], starts)
     prefixes = np.array(
-        [size - math.ceil(cut * size - _ROUNDING) + 1 for size in sizes.tolist()], dtype=np.int64
+        [size - max(1, math.ceil(cut * size - _ROUNDING)) + 1 for size in sizes.tolist()], dtype=np.int64
     )
     postings, places = _inverted(elements, starts, prefixes)
     first, second, shared = _join(elements, starts, prefixes, postings, places, cut)

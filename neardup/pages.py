@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -39,12 +40,18 @@ _RECORD = struct.Struct("=qQiI")
 
 
 def page_url(url: str) -> str:
-    """The URL that identifies a page: without its fragment, which no server ever sees.
+    r"""The URL that identifies a page: without its fragment, which no server ever sees, and safe to print.
 
-    >>> page_url("http://a.example/x?y=1#part")
-    'http://a.example/x?y=1'
+    What cannot be printed (line ends, terminal control, marks that turn the direction of writing) is percent-encoded, as Scrapy does in its
+    requests: a URL from an item must not forge a line of the log.
+
+    >>> page_url("http://a.example/x?y=1#part"), page_url("http://a.example/\x1b[2J\u202e")
+    ('http://a.example/x?y=1', 'http://a.example/%1B[2J%E2%80%AE')
     """
-    return url.partition("#")[0]
+    url = url.partition("#")[0]
+    if url.isprintable():
+        return url
+    return "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in url)
 
 
 def url_key(url: str) -> bytes:

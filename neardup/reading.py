@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from neardup import feature_kernels, simhash, sketch
+from neardup import feature_kernels, simhash, sketch, templates
+from neardup.content import LEARNED
 from neardup.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Reader:
     """Reads pages by one choice of content, features and size of sketches."""
 
     def __init__(self, content: Content, features: Features, sketch_size: int = sketch.SIZE) -> None:
+        if content.mode == LEARNED:
+            templates.check_size(sketch_size)
         self.content = content
         self.features = features
         self.scheme = Scheme(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from neardup.sketch import Compact
 
+_AT_ONCE = 1 << 16
+"""Sketches gathered together for a snapshot."""
+
 
 class KnownSketches:
     """Compact sketches of ``size`` places.
@@ -69,10 +72,11 @@ class KnownSketches:
         found[new] = self._own[: self._used * self._words].reshape(-1, self._words)[places[new] - mapped]
         return found, places >= 0
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All there is, for :func:`neardup.snapshot.save`, in the order of the pages' rows; a copy."""
-        rows = np.flatnonzero(self._places)
-        return {"rows": rows, "words": self.of(rows)[0]}
+    def arrays(self, pages: int) -> dict[str, Any]:
+        """All of the first ``pages`` pages, for :func:`neardup.snapshot.save`, by their rows; the sketches in pieces."""
+        rows = np.flatnonzero(self._places[:pages])
+        parts = [self.of(rows[start : start + _AT_ONCE])[0] for start in range(0, rows.size, _AT_ONCE)]
+        return {"rows": rows, "words": parts or [np.empty((0, self._words), dtype=np.uint64)]}
 
     @classmethod
     def from_arrays(cls, size: int, arrays: Mapping[str, npt.NDArray[Any]], *, pages: int) -> KnownSketches:

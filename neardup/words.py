@@ -64,6 +64,8 @@ _ASCII_WORDS = bytes(
 _MOST_OTHERS = 4
 """One word in so many may have other characters than ASCII before it pays to look at the text as a whole."""
 
+_NO_ICU = "features with +icu need ICU: pip install 'neardup[icu]'"
+
 _LONG_MARKS = regex.compile(r"[[^\p{ccc=0}]||[\u0F73\u0F75\u0F81]]{64,}", regex.V1)
 """Long runs of combining characters, and of the three that are none but decompose into nothing else."""
 
@@ -86,13 +88,22 @@ def dictionary_words() -> Splitter:
     try:
         from icu4py.breakers import WordBreaker  # noqa: PLC0415  # an extra
     except ImportError as exc:
-        raise ConfigurationError("features with +icu need ICU: pip install 'neardup[icu]'") from exc
+        raise ConfigurationError(_NO_ICU) from exc
 
     def split(run: str) -> Iterator[str]:
         # ICU has one dictionary for Chinese and Japanese and takes it for every language, so none is named.
         return iter(WordBreaker(run, "root"))
 
     return split
+
+
+def dictionary_release() -> str:
+    """The release of ICU, such as ``78.3``; ConfigurationError if it is not installed."""
+    try:
+        from icu4py import icu_version  # noqa: PLC0415  # an extra
+    except ImportError as exc:
+        raise ConfigurationError(_NO_ICU) from exc
+    return str(icu_version)
 
 
 def words(text: str, split: Splitter = bigrams) -> list[str]:

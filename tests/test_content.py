@@ -156,6 +156,17 @@ def test_a_choice_of_too_few_words_is_the_whole_body() -> None:
     assert content(include=".absent").text_of_html(URL, html.format(LONG, OTHER)) == f"{OTHER} {LONG}"
 
 
+@pytest.mark.parametrize("mark", ["•", "|", "— »"])
+def test_signs_are_no_words(mark: str) -> None:
+    signs = f"{mark} " * 10 * MIN_WORDS
+    few = " ".join(LONG.split()[1:])
+    html = "<p>{1}</p><main>{0}</main>"
+
+    assert content(include="main").text_of_html(URL, html.format(signs, OTHER)).startswith(OTHER)
+    assert OTHER in content(include="main").text_of_html(URL, html.format(signs + few, OTHER))
+    assert OTHER not in content(include="main").text_of_html(URL, html.format(signs + LONG, OTHER))
+
+
 def test_words_are_counted_in_scripts_without_spaces() -> None:
     chinese = "近似重复的网页在抓取的时候应该被识别出来以免浪费带宽和时间"
 
@@ -244,6 +255,26 @@ def test_the_longest_host_that_fits_decides(url: str, chosen: str) -> None:
     assert text == (purify_html(html) if chosen == "body" else f"{LONG} {chosen}")
 
 
+def test_an_entry_without_selectors_stands_against_every_broader_one() -> None:
+    html = f"<main>{LONG}</main><p>{OTHER}</p>"
+    made = Content(
+        selectors={
+            "a.example": {"include": "main"},
+            "b.a.example": {},
+            "c.b.a.example": {},
+            "d.c.b.a.example": {"include": "p"},
+            "other.example": {},
+        }
+    )
+
+    read = {
+        host: made.text_of_html(f"http://{host}/", html)
+        for host in ("a.example", "b.a.example", "c.b.a.example", "d.c.b.a.example", "x.other.example")
+    }
+
+    assert list(read.values()) == [LONG, f"{LONG} {OTHER}", f"{LONG} {OTHER}", OTHER, f"{LONG} {OTHER}"]
+
+
 @pytest.mark.parametrize(
     ("selectors", "message"),
     [
@@ -285,5 +316,15 @@ def test_names_tell_ways_of_reading_apart_and_nothing_else() -> None:
     assert Content(selectors=one).name == Content(selectors=same).name
     assert Content(selectors=one).name != Content(selectors=one | {"b.example": {"include": "i"}}).name
     assert Content(MAIN, one).name == Content(selectors=one).name.replace("body", "main")
+    # What changes nothing is no other way of reading.
+    nothing: dict[str, dict[str, str]] = {"*": {}, "a.example": {}, "b.a.example": {}}
+    assert [Content(mode, nothing).name for mode in MODES] == ["body", "main", "learned"]
+    assert Content(selectors=one).name == Content(selectors=one | {"*": {}, "c.example": {}}).name
+    for host in ("x.a.example", "y.x.a.example"):
+        assert Content(selectors=one).name != Content(selectors=one | {host: {}}).name
+    both = one | {"x.a.example": {}}
+    assert Content(selectors=both).name == Content(selectors=both | {"y.x.a.example": {}}).name
+    every = {"*": {"include": "p"}}
+    assert Content(selectors=every).name != Content(selectors=every | {"a.example": {}}).name
     # Written into databases: must not change from one version to the next.
     assert Content(selectors={"a.example": {"include": "main"}}).name == "body+selectors-df50ad7c"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,8 +24,8 @@ TEXTS = {
 }
 
 
-def detector(**options: float) -> Detector:
-    return Detector(DetectorOptions(**options))  # type: ignore[arg-type]
+def detector(**options: Any) -> Detector:
+    return Detector(DetectorOptions(**options))
 
 
 def edited(text: str, words: int = 1) -> str:
@@ -42,6 +42,7 @@ class Remembered(NamedTuple):
     features: int
     canonical_id: int | None
     sketch: bytes | None
+    fresh: bool = True
 
 
 def remembered(verdict: Verdict) -> Remembered:
@@ -324,9 +325,9 @@ class TestVerification:
         for url, text in (("u", TEXTS["apple"]), ("v", TEXTS["apple"]), ("w", "too short")):
             one.examine_text(url, text)
 
-        assert one.sketches.arrays()["rows"].tolist() == [0]
+        assert one.sketches.arrays(len(one.pages))["rows"].tolist() == [0]
         one.examine_text("u", TEXTS["pear"])
-        assert one.sketches.arrays()["rows"].tolist() == [0]
+        assert one.sketches.arrays(len(one.pages))["rows"].tolist() == [0]
         assert one.examine_text("x", edited(TEXTS["pear"])).canonical_url == "u"
 
     def test_distance_belongs_to_features_and_verification(self) -> None:
@@ -361,6 +362,28 @@ class TestRestore:
         copy = second.examine_text("z", TEXTS["fig"])
         assert (copy.canonical_url, copy.page_id) == ("x", 2_000_000_001)
 
+    def test_a_page_that_is_not_fresh_makes_no_duplicates_and_the_newcomer_takes_its_place(self) -> None:
+        first = detector()
+        old = remembered(first.examine_text("old", TEXTS["apple"]))
+        other = remembered(first.examine_text("other", TEXTS["pear"]))
+        copy = remembered(first.examine_text("copy", TEXTS["apple"]))
+        second = Detector(DetectorOptions(), first_id=2_000_000_001)
+        second.restore([old._replace(fresh=False), other, copy._replace(fresh=False)])
+        assert len(second.index) == 1
+
+        assert second.examine_text("new", TEXTS["apple"]).kind is Kind.NEW
+        assert second.examine_text("copy", TEXTS["apple"]).canonical_url == "new"
+        again = second.examine_text("old", TEXTS["apple"])
+        assert (again.kind, again.canonical_url, again.own_distance) == (Kind.DUPLICATE, "new", 0)
+
+    def test_a_page_that_is_not_fresh_is_itself_when_it_comes_first(self) -> None:
+        old = remembered(detector().examine_text("old", TEXTS["apple"]))
+        second = Detector(DetectorOptions(), first_id=2_000_000_001)
+        second.restore([old._replace(fresh=False)])
+
+        assert second.examine_text("old", TEXTS["apple"]).kind is Kind.UNCHANGED
+        assert second.examine_text("copy", TEXTS["apple"]).canonical_url == "old"
+
     def test_minimum_of_this_crawl_decides_what_is_canonical(self) -> None:
         first = detector()
         page = remembered(first.examine_text("u", TEXTS["apple"]))
@@ -377,12 +400,13 @@ class TestRestore:
         ({"max_distance": 17}, "max_distance must be between 0 and 16"),
         ({"recall": 0.0}, "recall must be above 0 and at most 1, not 0.0"),
         ({"verify": 1.1}, "verify must be a resemblance between 0 \\(off\\) and 1, not 1.1"),
+        ({"sketch_size": 256, "content": "learned"}, "sketch_size must be at least 512"),
         ({"sketch_size": 100}, "sketch_size must be a multiple of 64 from 64 to 65536, not 100"),
         ({"min_features": 0}, "min_features must be at least 1, not 0"),
         ({"follow_per_cluster": 0}, "follow_per_cluster must be at least 1"),
     ],
 )
-def test_options_out_of_range(options: dict[str, float], message: str) -> None:
+def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         detector(**options)
 

@@ -286,6 +286,14 @@ class TestForms:
             ("p.jsonl", '{"a": 1, "b": "z", "label": 1}', "line 1: a must be a text, not 1"),
             ("p.jsonl", '{"a": "x", "b": "y", "label": "yes"}', "line 1: label must be 0 or 1 .* not 'yes'"),
             ("p.jsonl", '{"a": "x", "b": "y", "label": NaN}', "label must be 0 or 1 .* not nan"),
+            pytest.param(
+                "p.jsonl",
+                '{"a": "x", "b": "y", "label": 1' + 400 * "0" + "}",
+                "line 1: label must be 0 or 1",
+                id="huge label",
+            ),
+            pytest.param("p.jsonl", '{"a": ' + 100_000 * "[", "line 1: not JSON", id="deep"),
+            pytest.param("p.jsonl", '{"a": ' + 5000 * "9" + "}", "line 1: not JSON", id="huge number"),
             ("p.jsonl", '{"a_path": "gone", "b": "y", "label": 1}', "line 1: a_path names no file: 'gone'"),
             ("p.jsonl", '{"a": "y", "b": "gone.html", "label": 1}', "line 1: b names no file: 'gone.html'"),
         ],
@@ -320,6 +328,13 @@ class TestForms:
         assert [pair.label for pair in read_pairs(path, graded=True)] == [2.5]
         with pytest.raises(ConfigurationError, match="--graded-cut"):
             list(read_pairs(path))
+
+    @pytest.mark.parametrize("label", [10**400, "1e400", "inf"], ids=["huge", "too large", "infinite"])
+    def test_grades_are_finite(self, tmp_path: Path, label: object) -> None:
+        path = written(tmp_path / "p.jsonl", [{"a": "x", "b": "y", "label": label}])
+
+        with pytest.raises(ConfigurationError, match="line 1: label must be a finite number, not "):
+            list(read_pairs(path, graded=True))
 
     def test_same_content_has_the_same_key(self) -> None:
         assert Side("x", "text", "a").key() == Side("y", "text", "a").key() != Side("x", "html", "a").key()
@@ -397,11 +412,26 @@ class TestPages:
             assert row.score.wanted == exact.wanted
 
     def test_index_that_finds_little_is_told_from_fingerprints(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(folder, "INDEX_RECALL", 0.01)
+        monkeypatch.setattr(folder, "RECALL", 0.01)
         few = folder.evaluate_folders([PAGES], choices(distances=(12,)), folder.FolderOptions())
 
         named: dict[str, Any] = {"features": "word-tf", "distance": 12, "verify": None}
         assert score_of(few, "index", **named).reported < score_of(few, **named).reported
+
+    def test_a_cut_of_0_is_the_distance_alone(self, made: Result) -> None:
+        features = Features("word-tf")
+        off = Choices([features], verify=(0.0, 0.83, 0.0), distances=(3,))
+
+        assert off.cuts == (None, 0.83)
+        assert off.default == Trial("word-tf", 3, None)
+        assert Choices([features], verify=(0.0,)).default == Trial("word-tf", features.max_distance, None)
+        assert folder._most_differing(0.0) == folder._most_differing(None) == 1024
+        again = folder.evaluate_folders([PAGES], off, folder.FolderOptions(mistakes=3))
+        wanted = [row.record() | {"note": ""} for row in made.rows if row.trial == Trial("word-tf", 3, None)]
+        of_none = [row.record() | {"note": ""} for row in again.rows if row.trial == off.default]
+        assert wanted[0] in of_none
+        assert {row.trial.verify for row in again.rows if row.trial} == {None, 0.83}
+        assert all(one.distance > 3 for one in again.mistakes if one.kind == "missed")
 
     def test_mistakes_are_what_the_rule_gets_wrong(self, made: Result) -> None:
         strict = folder.evaluate_folders([PAGES], choices(distances=(2,)), folder.FolderOptions(mistakes=3))
@@ -524,6 +554,15 @@ class TestCommand:
         assert "missed: resemblance 0." in out
         assert f"\n  {PAGES.as_uri()}/clang-" in out
 
+    def test_no_verification(self, command: Command, tmp_path: Path) -> None:
+        pairs = written(tmp_path / "p.jsonl", [{"a": text(1), "b": text(1), "label": 1}])
+
+        out = command(pairs, "--features", "word-tf", "--verify", "0")
+
+        assert "default rule: word-tf, distance 3, by distance alone\n" in out
+        assert out.count("\nword-tf, by distance alone") == 1
+        assert "verified at" not in out
+
     def test_undefined_rates_are_dashes_and_controls_are_not_obeyed(
         self, command: Command, tmp_path: Path
     ) -> None:
@@ -580,6 +619,8 @@ class TestCommand:
         [
             ([], "either PAIRS, .* or --pages"),
             (["p.jsonl", "--pages", "x"], "either PAIRS, .* or --pages"),
+            (["p.jsonl", "--graded-cut", "nan"], "--graded-cut must be a finite number, not nan"),
+            (["p.jsonl", "--graded-cut", "inf"], "--graded-cut must be a finite number, not inf"),
             (["p.jsonl", "--cut", "0.9"], "--cut is for --pages only"),
             (["--pages", "x", "--graded-cut", "1"], "--graded-cut is for PAIRS only"),
             (["--pages", "x", "--cut", "0"], "--cut must be above 0 and at most 1, not 0.0"),

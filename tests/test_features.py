@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import random
+import subprocess
 import sys
 import unicodedata
+from collections import Counter
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +21,7 @@ from neardup.errors import ConfigurationError
 from neardup.features import HASH, STOP_ENGLISH, Extracted, Features, hash_feature
 from neardup.idf import Learner
 from neardup.purify import purify_html
-from neardup.words import bigrams, words
+from neardup.words import bigrams, dictionary_release, words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,21 +112,31 @@ def test_golden_fingerprints(name: str, tmp_path: Path) -> None:
 class TestNames:
     @pytest.mark.parametrize("name", NAMES)
     def test_the_canonical_name_stays(self, name: str) -> None:
-        assert Features(name).name == name
+        made = Features(name).name
+
+        assert made == name.replace("+icu", f"+icu-{dictionary_release()}")
+        assert Features(made).name == made
 
     @pytest.mark.parametrize(
         ("given_", "canonical"),
         [
             ("word-tf+stem-porter+stop-english", "word-tf+stop-english+stem-porter"),
-            ("shingle-2+icu+stop-english", "shingle-2+stop-english+icu"),
+            ("shingle-2+icu+stop-english", "shingle-2+stop-english+icu-{icu}"),
             (
                 "word-log-tf+icu+stem-dutch_porter+stop-english",
-                "word-log-tf+stop-english+stem-dutch_porter+icu",
+                "word-log-tf+stop-english+stem-dutch_porter+icu-{icu}",
             ),
         ],
     )
     def test_modifiers_have_one_order(self, given_: str, canonical: str) -> None:
-        assert Features(given_).name == canonical
+        assert Features(given_).name == canonical.format(icu=dictionary_release())
+
+    def test_another_release_of_icu_is_another_scheme(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(features, "dictionary_release", lambda: "99.1")
+
+        assert Features("word-tf+icu").name == Features("word-tf+icu-99.1").name == "word-tf+icu-99.1"
+        with pytest.raises(ConfigurationError, match=r"release of ICU is 99\.1 here; ask for \+icu"):
+            Features("word-tf+icu-78.3")
 
     def test_of_a_table_its_name_and_contents_count_and_not_its_path(self, tmp_path: Path) -> None:
         (tmp_path / "a+b").mkdir()
@@ -156,6 +169,8 @@ class TestNames:
             ("shingle-٣", "no features"),
             ("word-tf+", "no features"),
             ("word-tf+foo", "no features"),
+            ("word-tf+icu-", "no features"),
+            ("word-tf+icu-78-3", "no features"),
             ("+icu", "no features"),
             ("word-tf+stop", "no features"),
             ("word-tf+stop-french", "only list of stop words is stop-english"),
@@ -173,6 +188,7 @@ class TestNames:
 
     def test_missing_extras_are_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "Stemmer", None)
+        monkeypatch.setitem(sys.modules, "icu4py", None)
         monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
 
         assert Features("word-tf+stop-english").name == "word-tf+stop-english"
@@ -294,6 +310,35 @@ class TestModifiers:
 
         assert plain.words.tolist() != by_dictionary.words.tolist()
         assert plain.words.tolist() == [hash_feature(word) for word in words(JAPANESE, bigrams)]
+
+
+class TestCounting:
+    @given(st.lists(st.integers(0, 5) | st.integers(0, 2**64 - 1), max_size=40), st.integers(0, 2**64 - 1))
+    def test_order_of_first_appearance_whatever_the_salt(self, hashes: list[int], salt: int) -> None:
+        distinct, counts = feature_kernels.count(np.array(hashes, dtype=np.uint64), np.uint64(salt))
+
+        assert list(zip(distinct.tolist(), counts.tolist(), strict=True)) == list(Counter(hashes).items())
+
+    @pytest.mark.parametrize("shift", [0, 16, 32, 44])
+    def test_chosen_hashes_take_no_longer_than_others(self, shift: int) -> None:
+        # Slots that were the low bits of the hash took minutes.
+        hashes = np.arange(1 << 20, dtype=np.uint64) << np.uint64(shift)
+        feature_kernels.count(hashes[:1], features._SALT)
+
+        started = perf_counter()
+        distinct, _ = feature_kernels.count(hashes, features._SALT)
+
+        assert perf_counter() - started < 5.0
+        assert (distinct == hashes).all()
+
+    def test_the_salt_is_of_the_process(self) -> None:
+        code = "from neardup import features; print(features._SALT)"
+        salts = {
+            subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+            for _ in range(2)
+        }
+
+        assert len(salts) == 2
 
 
 class TestTables:

@@ -19,9 +19,11 @@ from crawler.spiders.site import SiteSpider
 from neardup import idf
 from neardup.cli import main
 from neardup.commands import learn_idf
+from neardup.detector import Detector, DetectorOptions
 from neardup.errors import ConfigurationError
 from neardup.features import HASH, Features, hash_feature
 from neardup.idf import Frequencies, Learner
+from neardup.reading import ReadingSeconds
 from tests.crawling import Page, crawl, serve
 from tests.test_purify import PAGES
 
@@ -145,6 +147,10 @@ class TestIdentity:
             ({"hashes": np.array([1, 2, 2], dtype=np.uint64)}, "distinct and ascending"),
             ({"hashes": np.ones((3, 1), dtype=np.uint64)}, "distinct and ascending"),
             ({"hashes": np.array([], dtype=np.uint64)}, "there must be words"),
+            ({"modifiers": []}, "modifiers and the hash must be texts"),
+            ({"hashed_by": None}, "modifiers and the hash must be texts"),
+            ({"pages": 2**32}, "4294967295 pages at most"),
+            ({"pages": 10**400}, "4294967295 pages at most"),
         ],
     )
     def test_impossible_tables(self, changes: dict[str, Any], message: str) -> None:
@@ -236,10 +242,44 @@ class TestFiles:
             ({"digest": "0"}, "its digest does not fit"),
             ({"pages": 3}, "from 1 to the 3 pages"),
             ({"name": "a b"}, "cannot be named"),
+            ({"modifiers": []}, "must be texts"),
+            ({"hashed_by": 5}, "must be texts"),
+            ({"pages": 10**400}, "4294967295 pages at most"),
         ],
     )
     def test_changed_meta(self, changes: dict[str, Any], message: str, tmp_path: Path) -> None:
         file = tmp_path / "t.npz"
+        self.save_with_meta(file, changes)
+
+        with pytest.raises(ConfigurationError, match=f"damaged or foreign: .*{message}"):
+            idf.load(file)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"pages": math.inf}, {"pages": math.nan}, {"pages": []}, {"pages": None}, {"name": []}, {"name": 1}],
+    )
+    def test_meta_of_other_types(self, changes: dict[str, Any], tmp_path: Path) -> None:
+        file = tmp_path / "t.npz"
+        self.save_with_meta(file, changes)
+
+        with pytest.raises(ConfigurationError, match="is not a table of frequencies"):
+            idf.load(file)
+
+    def test_odd_archives(self, tmp_path: Path) -> None:
+        file = tmp_path / "t.npz"
+        deep = np.frombuffer(b"[" * 100_000, dtype=np.uint8)
+        np.savez(file, meta=deep, hashes=np.ones(3), frequencies=np.ones(3))
+        with pytest.raises(ConfigurationError, match="is not a table of frequencies"):
+            idf.load(file)
+
+        np.savez_compressed(file, meta=np.zeros(10_000))
+        data = bytearray(file.read_bytes())
+        data[60:80] = b"\xff" * 20
+        file.write_bytes(data)
+        with pytest.raises(ConfigurationError, match="is not a table of frequencies"):
+            idf.load(file)
+
+    def save_with_meta(self, file: Path, changes: dict[str, Any]) -> None:
         table().save(file)
         with np.load(file) as data:
             arrays = dict(data)
@@ -247,8 +287,18 @@ class TestFiles:
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
         np.savez(file, **arrays)
 
-        with pytest.raises(ConfigurationError, match=f"damaged or foreign: .*{message}"):
-            idf.load(file)
+    def test_a_detector_does_not_read_the_table_again(self, tmp_path: Path) -> None:
+        file = tmp_path / "t.npz"
+        table().save(file)
+        options = DetectorOptions(features=f"word-tfidf:{file}")
+        reader = options.make_reader()
+        file.unlink()
+
+        detector = Detector(options, reader=reader)
+        detector.warm_up()
+
+        assert detector.reader is reader
+        assert reader.seconds == ReadingSeconds()
 
     def test_missing_file_and_folder(self, tmp_path: Path) -> None:
         for path in (tmp_path / "none.npz", tmp_path):

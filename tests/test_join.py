@@ -114,6 +114,13 @@ def test_the_largest_and_the_least_hash() -> None:
     assert joined([ends, ends, array((0,))], 0.5) == {(0, 1): 1.0, (0, 2): 0.5, (1, 2): 0.5}
 
 
+@pytest.mark.parametrize("cut", [5e-324, 1e-8, 1e-7, 1e-3])
+def test_tiny_cuts(cut: float) -> None:
+    sets = [array((1, 2, 3)), array((3, 4, 5)), array((6,)), array(range(5, 15))]
+
+    assert joined(sets, cut) == every_two(sets, cut)
+
+
 @pytest.mark.parametrize("cut", [-1.0, 0.0, 1.001, float("nan")])
 def test_other_cuts_are_refused(cut: float) -> None:
     with pytest.raises(ValueError, match="cut must be above 0 and at most 1"):

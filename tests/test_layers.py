@@ -20,13 +20,14 @@ OWNERS = {
     "itemadapter": ("neardup.scrapy",),
     "numba": ("neardup.compiled", "neardup.index.prefetch"),
     "llvmlite": ("neardup.index.prefetch",),
-    "pyarrow": ("neardup.batch_files",),
+    "pyarrow": ("neardup.batch_files", "neardup.archive.parquet"),
     "matplotlib": ("neardup.evaluation.plot",),
     "bs4": ("neardup.purify",),
     "Stemmer": ("neardup.features",),
     "icu4py": ("neardup.words",),
     "resiliparse": ("neardup.content",),
     "cssselect": ("neardup.content",),
+    "tldextract": ("neardup.scope",),
 }
 """Who may import which library."""
 
@@ -37,6 +38,7 @@ LAYERS = (
     ("neardup.detector", "neardup.store"),
     ("neardup.evaluation",),
     (
+        "neardup.archive",
         "neardup.batch",
         "neardup.plan",
         "neardup.batch_files",
@@ -56,7 +58,14 @@ LAYERS = (
         "neardup.page_kernels",
         "neardup.snapshot",
     ),
-    ("neardup.reading", "neardup.scheme", "neardup.content", "neardup.purify", "neardup.rule"),
+    (
+        "neardup.reading",
+        "neardup.scheme",
+        "neardup.scope",
+        "neardup.content",
+        "neardup.purify",
+        "neardup.rule",
+    ),
     (
         "neardup.simhash",
         "neardup.features",
@@ -66,6 +75,7 @@ LAYERS = (
         "neardup.templates",
     ),
     (
+        "neardup.age",
         "neardup.words",
         "neardup.folders",
         "neardup.feature_kernels",

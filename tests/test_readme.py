@@ -72,6 +72,7 @@ class TestSettings:
             "NEARDUP_ENABLED": str(options.enabled),
             "NEARDUP_ACTION": f'"{options.action.value}"',
             "NEARDUP_SNAPSHOT": str(options.snapshot),
+            "NEARDUP_MAX_AGE": "none" if options.max_age is None else "set",
             "NEARDUP_FEATURES": f'"{options.detector.features}"',
             "NEARDUP_CONTENT": f'"{options.detector.content}"',
             "NEARDUP_SELECTORS": "set" if options.detector.selectors else "none",
@@ -80,6 +81,7 @@ class TestSettings:
             "NEARDUP_MAX_DISTANCE": (
                 "that of the features" if options.detector.max_distance is None else "set"
             ),
+            "NEARDUP_SCOPE": f'"{options.detector.scope}"',
             "NEARDUP_RECALL": str(options.detector.recall),
             "NEARDUP_RECALL_SAMPLE": str(options.detector.recall_sample),
             "NEARDUP_INDEX": f'"{options.detector.index}"',
@@ -115,20 +117,34 @@ def test_distances_of_the_default_features_are_those_of_the_code() -> None:
     )
 
 
+def test_nothing_is_left_to_fill_in() -> None:
+    assert re.findall(r"@[A-Z]\w*@", README) == []
+
+
 def test_every_verdict_is_in_the_table() -> None:
     assert first_cells(section("Verdicts")) == [f"`{kind.value}`" for kind in Kind]
 
 
+def commands(
+    parser: argparse.ArgumentParser, name: str = "neardup"
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """All verbs, and the verbs below them, by what is typed."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb, below in action.choices.items():
+                yield f"{name} {verb}", below
+                yield from commands(below, f"{name} {verb}")
+
+
 def test_every_command_and_option_is_in_the_table() -> None:
     text = section("Reports")
-    verbs = next(a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
 
-    for verb, parser in verbs.choices.items():
-        row = next((line for line in text.splitlines() if line.startswith(f"| `neardup {verb}")), "")
-        assert row, verb
+    for name, parser in commands(make_parser()):
+        row = next((line for line in text.splitlines() if line.startswith(f"| `{name}")), "")
+        assert row, name
         for action in parser._actions:
             for option in action.option_strings:
-                assert option in {"-h", "--help", "--database"} or f"`{option}" in row, (verb, option)
+                assert option in {"-h", "--help", "--database"} or f"`{option}" in row, (name, option)
     assert "--database URL" in text
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from neardup import hamming
 from neardup.scheme import Scheme
 from neardup.store import pagereport, reports
-from neardup.store.reports import Cluster, Filters, Share
+from neardup.store.reports import Cluster, Crossing, Filters, Share
 from neardup.store.schema import simhash_values
 from neardup.store.store import Store
 from neardup.verdict import Kind
@@ -91,6 +91,47 @@ class TestReports:
         assert [(at.distance, at.duplicates) for at in found] == [(0, 1), (2, 2), (3, 1)]
         assert [at.resemblance for at in found] == [1.0, pytest.approx(0.9), None]
         assert [at.least_resemblance for at in found] == [1.0, 0.85, None]
+
+    def test_across_hosts_and_domains(self, connection: sa.Connection) -> None:
+        hosts = reports.across_hosts(connection, ALL)
+
+        assert hosts == [Crossing("b.example", "a.example", 1)]
+        assert reports.across_domains(hosts) == hosts
+        assert reports.across_hosts(connection, Filters(host="a.example")) == []
+        assert reports.across_hosts(connection, Filters(until=datetime(2021, 1, 1, tzinfo=UTC))) == []
+
+    def test_across_many_sites(self, store: Store) -> None:
+        crawl = store.begin_crawl(spider="three", settings={})
+        write(
+            store,
+            page(20, "http://www.one.co.uk/"),
+            page(21, "file:///data/21.html"),
+            *(duplicate(number, f"http://shop.one.co.uk/{number}", 20) for number in range(30, 35)),
+            *(duplicate(number, f"http://www.two.co.uk:8000/{number}", 20) for number in range(40, 43)),
+            *(duplicate(number, f"http://m.two.co.uk/{number}", 20) for number in range(43, 45)),
+            duplicate(50, "http://www.one.co.uk./50", 20),
+            duplicate(51, "http://WWW.one.co.uk/51", 20),
+            duplicate(52, "http://www.one.co.uk/52", 21),
+            duplicate(53, "file:///data/53.html", 20),
+            crawl=crawl,
+        )
+        with store.reading() as connection:
+            hosts = reports.across_hosts(connection, Filters(since=datetime(2021, 1, 1, tzinfo=UTC)))
+
+        assert hosts == [
+            Crossing("shop.one.co.uk", "www.one.co.uk", 5),
+            Crossing("www.two.co.uk", "www.one.co.uk", 3),
+            Crossing("m.two.co.uk", "www.one.co.uk", 2),
+            Crossing("", "www.one.co.uk", 1),
+            Crossing("b.example", "a.example", 1),
+            Crossing("www.one.co.uk", "", 1),
+        ]
+        assert reports.across_domains(hosts) == [
+            Crossing("two.co.uk", "one.co.uk", 5),
+            Crossing("", "one.co.uk", 1),
+            Crossing("b.example", "a.example", 1),
+            Crossing("one.co.uk", "", 1),
+        ]
 
     def test_flagged_clusters(self, connection: sa.Connection) -> None:
         (flagged,) = reports.largest_clusters(connection, ALL, limit=10, flagged=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,7 +14,7 @@ from neardup.scheme import Scheme
 from neardup.store.store import Store
 from neardup.store.writer import Writer
 from tests.crawling import Site, crawl, serve
-from tests.test_scrapy_addon import OTHER, WORDS, LinkSpider
+from tests.test_scrapy_addon import OTHER, THIRD, WORDS, LinkSpider
 from tests.test_store import upgraded
 from tests.test_store_writer import page
 
@@ -164,3 +165,35 @@ def test_a_snapshot_that_cannot_be_written_is_a_warning(
     assert "the next crawl will read the tables" in log
     assert done.neardup("new") == 2
     shutil.rmtree(tmp_path / "one.db.snapshot")
+
+
+def relations(settings: dict[str, Any]) -> dict[str, str]:
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store, store.reading() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT d.actual_url, c.actual_url FROM duplicate_values JOIN simhash_values d ON d.id = duplicate_hash_id"
+            " JOIN simhash_values c ON c.id = actual_hash_id"
+        )
+        return {urlsplit(page).path: urlsplit(canonical).path for page, canonical in rows}
+
+
+def test_duplicates_of_a_canonical_page_that_changes_get_another(settings: dict[str, Any]) -> None:
+    with serve() as site:
+        for path in ("/a", "/b", "/c"):
+            site.add(path, WORDS)
+        site.add("/", OTHER, "/a", "/b", "/c")
+        crawl(LinkSpider, settings, start=f"{site.url}/")
+        assert relations(settings) == {"/b": "/a", "/c": "/a"}
+
+        site.add("/", OTHER, "/a")
+        site.add("/a", WORDS + " edited")
+        crawl(LinkSpider, settings, start=f"{site.url}/")
+        assert relations(settings) == {"/b": "/a", "/c": "/a"}
+
+        site.add("/a", THIRD)
+        crawl(LinkSpider, settings, start=f"{site.url}/")
+        assert relations(settings) == {"/c": "/b"}
+
+        site.add("/", OTHER, "/a", "/b", "/c")
+        last = crawl(LinkSpider, settings, start=f"{site.url}/")
+        assert relations(settings) == {"/c": "/b"}
+        assert (last.neardup("unchanged"), last.neardup("duplicates")) == (3, 1)

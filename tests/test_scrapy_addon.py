@@ -19,6 +19,7 @@ from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismat
 from neardup.scrapy import get_verdict
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.options import SETTINGS
+from neardup.store.store import Store
 from neardup.verdict import Kind
 from tests.crawling import Page, Site, crawl, serve
 
@@ -275,6 +276,34 @@ class TestSettings:
         ):
             crawl(LinkSpider, settings, start=small_site.url)
 
+    def test_max_age(self, small_site: Site, settings: dict[str, Any]) -> None:
+        crawl(LinkSpider, settings, start=small_site.url)
+        with (
+            Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store,
+            store.begin_write() as connection,
+        ):
+            connection.exec_driver_sql("UPDATE simhash_values SET last_seen = '2020-01-01 00:00:00.000000'")
+        small_site.pages = {"/": small_site.pages["/article"], "/robots.txt": Page(b"", status=404)}
+        small_site.add("/", WORDS, "/copy")
+        small_site.add("/copy", WORDS)
+
+        old = crawl(LinkSpider, settings | {"NEARDUP_MAX_AGE": "1000w"}, start=small_site.url)
+        with (
+            Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store,
+            store.begin_write() as connection,
+        ):
+            connection.exec_driver_sql("UPDATE simhash_values SET last_seen = '2020-01-01 00:00:00.000000'")
+        fresh = crawl(LinkSpider, settings | {"NEARDUP_MAX_AGE": "8w"}, start=small_site.url)
+
+        assert (old.neardup("duplicates"), old.neardup("changed")) == (
+            2,
+            0,
+        )  # both of the article of the first crawl
+        assert (fresh.neardup("duplicates"), fresh.neardup("unchanged")) == (
+            1,
+            1,
+        )  # the copy, of the start page
+
     def test_selectors(self, small_site: Site, settings: dict[str, Any]) -> None:
         for number in (1, 2):
             small_site.add(f"/{number}", f"<nav>{text(f'nav{number}x')}</nav><main>{text('main')}</main>")
@@ -384,9 +413,42 @@ class TestSettings:
         [
             ("NEARDUP_ACTION", "ignore", "must be one of record, nofollow, drop, skip, not 'ignore'"),
             ("NEARDUP_ENABLED", "maybe", "must be True or False, not 'maybe'"),
+            ("NEARDUP_ENABLED", [], "NEARDUP_ENABLED must be True or False, not []"),
+            ("NEARDUP_MAX_AGE", "1y", "NEARDUP_MAX_AGE: '1y' is no age like 12h, 90d or 8w"),
+            ("NEARDUP_FEATURES", "nope", "NEARDUP_FEATURES: there are no features 'nope', but word-tf, "),
+            ("NEARDUP_FEATURES", "word-tfidf:/no.npz", "NEARDUP_FEATURES: /no.npz: no table of frequencies"),
+            ("NEARDUP_FEATURES", "word-tf+stem-x", "NEARDUP_FEATURES 'word-tf+stem-x': stem-LANGUAGE can be"),
+            ("NEARDUP_CONTENT", "all", "NEARDUP_CONTENT must be one of body, main, learned, not 'all'"),
+            (
+                "NEARDUP_SELECTORS",
+                {"a b": {}},
+                "NEARDUP_SELECTORS: content selectors: 'a b' is no host such as",
+            ),
+            (
+                "NEARDUP_SELECTORS",
+                '{"a": "nav"}',
+                "NEARDUP_SELECTORS: content selectors of 'a' must be a mapping",
+            ),
+            (
+                "NEARDUP_SELECTORS",
+                {"a": {"include": "<"}},
+                "NEARDUP_SELECTORS: content selectors of 'a': include",
+            ),
+            ("NEARDUP_SELECTORS", "nav", "NEARDUP_SELECTORS must be a dict (or JSON) of hosts and"),
+            (
+                "NEARDUP_SKETCH_SIZE",
+                100,
+                "NEARDUP_SKETCH_SIZE must be a multiple of 64 from 64 to 65536, not 100",
+            ),
+            ("NEARDUP_VERIFY", 80, "NEARDUP_VERIFY must be a resemblance between 0 (off) and 1, not 80.0"),
+            pytest.param(
+                "NEARDUP_SELECTORS", "[" * 100_000, "NEARDUP_SELECTORS must be a dict (or JSON)", id="deep"
+            ),
+            pytest.param("NEARDUP_VERIFY", 10**400, "NEARDUP_VERIFY must be a number, not 1000", id="huge"),
             ("NEARDUP_MAX_DISTANCE", "three", "must be a whole number, not 'three'"),
             ("NEARDUP_MAX_DISTANCE", 3.5, "must be a whole number, not 3.5"),
             ("NEARDUP_MAX_DISTANCE", 40, "NEARDUP_MAX_DISTANCE must be between 0 and 16 of 64 bits, not 40"),
+            ("NEARDUP_SCOPE", "site", "NEARDUP_SCOPE must be one of any, domain, host, not 'site'"),
             ("NEARDUP_RECALL", "high", "must be a number, not 'high'"),
             ("NEARDUP_RECALL", 1.5, "NEARDUP_RECALL must be above 0 and at most 1, not 1.5"),
             ("NEARDUP_RECALL", "nan", "NEARDUP_RECALL must be above 0 and at most 1, not nan"),

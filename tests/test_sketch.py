@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -178,6 +179,37 @@ class TestExact:
 
 
 class TestMinwise:
+    @pytest.mark.parametrize("size", [64, 1024, sketch.LARGEST_SIZE])
+    def test_repeated_hashes_take_no_longer_than_others(self, size: int) -> None:
+        # "a a a a…" has one shingle. Drawn a million times in every turn, it took 4 s.
+        once = np.array([7, 12345, MASK], dtype=np.uint64)
+        expected = sketch.minwise(once, size)
+
+        started = perf_counter()
+        made = sketch.minwise(np.repeat(once, 400_000), size)
+
+        assert perf_counter() - started < 1.5
+        assert made.tolist() == expected.tolist()
+
+    def test_hashes_that_leave_a_place_empty_end_soon(self) -> None:
+        # A third of all hashes leave the last place empty in all turns that draw a place; it is the last one to be filled.
+        size = np.uint64(1024)
+        chosen = np.random.default_rng(0).integers(0, MASK, size=1_000_000, dtype=np.uint64)
+        for turn in range(int(size)):
+            drawn = chosen + np.uint64(turn * STEP & MASK)
+            for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+                drawn = (drawn ^ drawn >> np.uint64(33)) * np.uint64(factor)
+            drawn ^= drawn >> np.uint64(33)
+            chosen = chosen[(drawn >> np.uint64(32)) * size >> np.uint64(32) != size - np.uint64(1)]
+        assert chosen.size > 300_000
+
+        started = perf_counter()
+        made = sketch.minwise(chosen, int(size))
+
+        assert perf_counter() - started < 0.5
+        assert made.tolist() == sketch.minwise(chosen[::-1], int(size)).tolist()
+        assert (made >> np.uint64(32)).max() == 2 * size - np.uint64(1)
+
     @settings(deadline=None)  # the first call compiles
     @given(SETS, SIZES)
     def test_reference(self, elements: set[int], size: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,16 @@ class TestRows:
         known = {known.page_id: known for known in store.known_pages()}
         assert sketch.from_bytes(known[1].sketch or b"").tolist() == drawn.tolist()
         assert known[2].sketch is None  # a duplicate is compared with nothing
+
+    def test_pages_not_seen_for_long_are_not_fresh(self, store: Store) -> None:
+        write(store, page(1, "u"), page(2, "v"))
+        with store.begin_write() as connection:
+            old = sa.update(simhash_values).where(simhash_values.c.id == 1)
+            connection.execute(old.values(last_seen=datetime.now(UTC) - timedelta(days=31)))
+
+        for days, fresh in ((30, [0, 1]), (32, [1, 1])):
+            assert [known.fresh for known in store.known_pages(max_age=timedelta(days=days))] == fresh
+        assert [known.fresh for known in store.known_pages()] == [1, 1]
 
     def test_a_page_is_flagged_once(self, store: Store) -> None:
         write(store, page(1, "u"), page(2, "v"), flags=[1])

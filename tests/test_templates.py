@@ -12,8 +12,21 @@ from hypothesis import strategies as st
 
 from neardup import feature_kernels, sketch, templates
 from neardup.content import Content
+from neardup.errors import ConfigurationError
 from neardup.features import Features
-from neardup.templates import LEAST_PLACES, MOST_HOSTS, SHARE, WINDOW, HostTemplates, adjusted
+from neardup.templates import (
+    LEAST_PLACES,
+    LEAST_SIZE,
+    MOST_COUNTED,
+    MOST_HOSTS,
+    MOST_LEARNED,
+    SHARE,
+    WINDOW,
+    HostTemplates,
+    adjusted,
+    check_size,
+    least_places,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -121,6 +134,34 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert learned().template(HOST).size == 50
 
 
+def test_what_huge_pages_cost_is_bounded() -> None:
+    known = HostTemplates()
+    menu = elements(0, 50)
+    for number in range(WINDOW - 10):
+        # Each twice, so that nothing is forgotten as the text of one page.
+        known.learn(HOST, np.concatenate((menu, elements(number // 2 + 1, 1 << 16))))
+    host = known._hosts[HOST]
+
+    assert host.counted.size == host.counts.size == MOST_COUNTED
+    assert np.isin(menu, host.counted).all()
+    assert not host.batch
+    for number in range(9):
+        known.learn(HOST, elements(number, 1 << 16))
+    held = sum(array.nbytes for array in (host.counted, host.counts, *host.batch))
+    assert held + 8 * templates.MOST_SHINGLES < 1.2e6
+    known.learn(HOST, menu)
+    assert np.array_equal(known.template(HOST), np.sort(menu))
+
+
+def test_the_beginning_of_a_page_is_learned_from() -> None:
+    known = HostTemplates()
+    menu, foot = elements(0, 50), elements(1, 50)
+    for number in range(WINDOW):
+        known.learn(HOST, np.concatenate((menu, elements(number + 2, MOST_LEARNED - 60), foot)))
+
+    assert np.array_equal(known.template(HOST), np.sort(np.concatenate((menu, foot[:10]))))
+
+
 def test_the_template_of_real_pages_is_their_frame() -> None:
     known = HostTemplates()
     texts = [Content().text_of_html("", path.read_bytes()) for path in sorted(PAGES.glob("clang-13/*.html"))]
@@ -167,6 +208,44 @@ def test_where_next_to_nothing_is_own_the_whole_decides(own: int) -> None:
     )
 
     assert without == plain > 0.8
+
+
+@pytest.mark.parametrize("size", [LEAST_SIZE, sketch.SIZE, 8192])
+def test_pages_of_one_template_are_told_apart_by_sketches_of_every_size(size: int) -> None:
+    plain, without = compare(
+        learned(), f"{MENU} {numbered('one', words=40)}", f"{MENU} {numbered('other', words=40)}", size
+    )
+
+    assert plain > 0.45
+    assert without < 0.3
+
+
+@pytest.mark.parametrize("size", [LEAST_SIZE, sketch.SIZE, 8192])
+def test_a_page_with_another_date_stays_the_same_page_by_sketches_of_every_size(size: int) -> None:
+    plain, without = compare(learned(), f"{MENU} monday the first", f"{MENU} friday the second", size)
+
+    assert without == plain > 0.8
+
+
+def test_sketches_too_small_for_a_template_are_refused() -> None:
+    assert check_size(LEAST_SIZE) == LEAST_SIZE
+    with pytest.raises(ConfigurationError, match=r"sketch_size must be at least 512 .*'learned', not 448"):
+        check_size(LEAST_SIZE - 64)
+    assert [least_places(size) for size in (512, 1024, 8192)] == [LEAST_PLACES, LEAST_PLACES, 512]
+
+
+def test_places_are_packed_as_sketches_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, shingles = learned(), shingles_of(f"{MENU} {numbered('one')}")
+    drawn, compact = sketch.minwise(shingles), sketch.compact
+    places = known.own_places(HOST, shingles, drawn)
+    # As if on a machine where they are packed in another way.
+    monkeypatch.setattr(sketch, "compact", lambda values: compact(values).byteswap())
+
+    other = known.own_places(HOST, shingles, drawn)
+
+    assert places is not None
+    assert other is not None
+    assert np.array_equal(other.byteswap(), places)
 
 
 def test_a_page_without_template_is_compared_as_it_is() -> None:
@@ -216,7 +295,7 @@ def test_the_estimate_is_near_the_exact_resemblance(template: int, shared: int, 
     without = float(adjusted(plain, stored, drawn, places)[0])
 
     exact = (shared + 1) / (shared + 1 + 2 * one)
-    if own >= LEAST_PLACES:
+    if own >= least_places(size):
         # dr'/dx ≤ 2 and dx/dq ≤ 2; five standard deviations, of r as well.
         assert abs(without - exact) <= 5 * (4 * np.sqrt(1 / own) * np.sqrt(1 - exact**2 + 0.02) + 0.02)
     else:

@@ -15,13 +15,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    with op.batch_alter_table("crawls") as crawls:
-        crawls.add_column(sa.Column("recall_checked", sa.Integer()))
-        crawls.add_column(sa.Column("recall_found", sa.Integer()))
-        crawls.add_column(sa.Column("batches", sa.Integer(), server_default="0", nullable=False))
+    op.add_column("crawls", sa.Column("recall_checked", sa.Integer()))
+    op.add_column("crawls", sa.Column("recall_found", sa.Integer()))
+    op.add_column("crawls", sa.Column("batches", sa.Integer(), server_default="0", nullable=False))
 
 
 def downgrade() -> None:
-    with op.batch_alter_table("crawls") as crawls:
-        for name in ("recall_checked", "recall_found", "batches"):
-            crawls.drop_column(name)
+    for name in ("recall_checked", "recall_found", "batches"):
+        op.drop_column("crawls", name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,9 +10,10 @@ import numpy as np
 from neardup import hamming, sketch
 from neardup.commands import database
 from neardup.commands.fetch import fetch
-from neardup.commands.output import printable, show_json, show_table
+from neardup.commands.output import complain, printable, show_json, show_table
 from neardup.detector import MOST_VERIFIED
 from neardup.errors import NeardupError
+from neardup.scope import Scope
 from neardup.store import pagereport
 
 if TYPE_CHECKING:
@@ -56,28 +56,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
     parser.add_argument("--limit", type=int, default=10, help="stored pages shown (default: 10)")
+    parser.add_argument("--private", action="store_true", help="follow redirects into private networks, too")
 
 
 def run(arguments: argparse.Namespace) -> None:
     options = database.read_options(arguments)
     reader = options.detector.make_reader()
-    rule = options.detector.make_rule(reader.features)
+    rule, scope = options.detector.make_rule(reader.features), Scope(options.detector.scope)
     checked: list[Checked] = []
     failed = False
     with database.open_store(options, scheme=str(reader.scheme)) as store:
         with store.reading() as connection:
             stored = pagereport.canonical_fingerprints(connection, min_features=options.detector.min_features)
+        known = _Known(store, *stored, rule, scope)
         for page in arguments.pages:
             try:
-                response = fetch(page)
+                response = fetch(page, private=arguments.private)
                 reading = reader.read_tree(response.url, response.selector.root)
                 nearest = None
                 if reading.distinct_words >= options.detector.min_features:
-                    nearest = _nearest(store, stored, response.url, reading, rule)
-                checked.append(_checked(store, response.url, reading, nearest, arguments.limit))
+                    nearest = _nearest(known, response.url, reading)
+                checked.append(_checked(known, response.url, reading, nearest, arguments.limit))
             except NeardupError as exc:
                 failed = True
-                print(f"neardup: {exc}", file=sys.stderr)
+                complain(exc)
     if arguments.format == "json":
         show_json([asdict(one) for one in checked])
     else:
@@ -87,50 +89,71 @@ def run(arguments: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
+class _Known(NamedTuple):
+    """What pages are compared with, and how: ids and fingerprints of all canonical pages, shape (n,)."""
+
+    store: Store
+    ids: npt.NDArray[np.int64]
+    values: npt.NDArray[np.uint64]
+    rule: Rule
+    scope: Scope
+
+
 class _Nearest(NamedTuple):
-    """Canonical pages by falling resemblance: ids, distances, estimates (NaN: no sketch), and how many are matches."""
+    """Canonical pages by falling resemblance, matches first: ids, distances, estimates (NaN: no sketch), how many are matches.
+
+    ``beyond``: how many more would be, were they within the scope.
+    """
 
     ids: npt.NDArray[np.int64]
     distances: npt.NDArray[np.uint8]
     estimates: npt.NDArray[np.float64]
     matches: int
+    beyond: int
 
 
-def _nearest(
-    store: Store,
-    stored: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]],
-    url: str,
-    reading: Reading,
-    rule: Rule,
-) -> _Nearest | None:
+def _nearest(known: _Known, url: str, reading: Reading) -> _Nearest | None:
     """Compare with every canonical page, exact and fast enough for one page at a time; None: there is nothing to compare."""
     if reading.fingerprint is None or reading.sketch is None:
         return None
-    ids, values = stored
-    with store.reading() as connection:
+    with known.store.reading() as connection:
         itself = pagereport.id_and_kind(connection, url)
-    others = ids != (itself[0] if itself else -1)
-    ids, distances = ids[others], hamming.distances(values[others], reading.fingerprint.value)
+    others = known.ids != (itself[0] if itself else -1)
+    ids, distances = known.ids[others], hamming.distances(known.values[others], reading.fingerprint.value)
     nearest = np.argsort(distances, kind="stable")[:MOST_VERIFIED]
     ids, distances = ids[nearest], distances[nearest]
     estimates = np.full(ids.size, np.nan)
-    with store.reading() as connection:
+    with known.store.reading() as connection:
         sketches = pagereport.sketches_of(connection, ids.tolist())
     for place, page_id in enumerate(ids.tolist()):
         if (data := sketches.get(page_id)) is not None:
             estimates[place] = sketch.compact_estimates(sketch.from_bytes(data)[np.newaxis], reading.sketch)[
                 0
             ]
-    matches = rule.are_matches(distances, estimates)
+    alike = known.rule.are_matches(distances, estimates)
+    matches = _in_scope(known, url, ids, alike)
     order = np.lexsort((distances, -np.nan_to_num(estimates), ~matches))
-    return _Nearest(ids[order], distances[order], estimates[order], int(matches.sum()))
+    found = int(matches.sum())
+    return _Nearest(ids[order], distances[order], estimates[order], found, int(alike.sum()) - found)
 
 
-def _checked(store: Store, url: str, reading: Reading, nearest: _Nearest | None, limit: int) -> Checked:
+def _in_scope(
+    known: _Known, url: str, ids: npt.NDArray[np.int64], alike: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Which of the pages may be the canonical page of that at ``url``; only those that are ``alike`` are looked at."""
+    within = alike.copy()
+    if known.scope.is_bounded:
+        with known.store.reading() as connection:
+            urls = pagereport.urls_of(connection, ids[alike].tolist())
+        within[alike] = [known.scope.takes(url, urls[page_id]) for page_id in ids[alike].tolist()]
+    return within
+
+
+def _checked(known: _Known, url: str, reading: Reading, nearest: _Nearest | None, limit: int) -> Checked:
     if nearest is None:
         return Checked(url, "too short to be matched", reading.distinct_words, None, [])
     shown = min(limit, max(1, nearest.matches), nearest.ids.size)
-    with store.reading() as connection:
+    with known.store.reading() as connection:
         urls = pagereport.urls_of(connection, nearest.ids[:shown].tolist())
         itself = pagereport.id_and_kind(connection, url)
     resembles = [
@@ -147,6 +170,8 @@ def _checked(store: Store, url: str, reading: Reading, nearest: _Nearest | None,
     verdict = "duplicate" if nearest.matches else "not a duplicate"
     if itself:
         verdict += f" of another page (stored itself, as {itself[1]})"
+    if nearest.beyond:
+        verdict += f"; {nearest.beyond} like it on other sites (scope: {known.scope.name})"
     percentage = resembles[0].percentage if resembles else None
     return Checked(url, verdict, reading.distinct_words, percentage, resembles)
 

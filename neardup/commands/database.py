@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     import argparse
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """Add ``--database``. ``default``: argparse.SUPPRESS for a verb below one that takes it, too."""
     parser.add_argument(
         "--database",
         metavar="URL",
+        default=default,
         help=f"database URL; else {DATABASE_URL} from the project's settings or the environment, else SQLite"
         " in the project's data folder",
     )

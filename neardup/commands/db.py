@@ -1,35 +1,103 @@
-"""``neardup db``: where the database is and what it holds; making and migrating its tables."""
+"""``neardup db``: the database as a whole: its tables, its size, old pages, and the way into another database."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neardup.commands import database
-from neardup.commands.output import show_fields
-from neardup.store import pagereport, store
+from neardup.commands import database, prune, transfer
+from neardup.commands.output import Section, show_fields, show_sections
+from neardup.store import pagereport, stats, store
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
-HELP = "where the database is and what it holds (info); make or migrate its tables (upgrade)"
+    from neardup.store.store import Store
+
+HELP = "the database: what it holds (info, stats), its tables (upgrade), old pages (prune), export and import"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="db_verb", required=True, metavar="VERB")
-    for name, text in (("info", "where it is and what it holds"), ("upgrade", "make or migrate its tables")):
-        database.add_arguments(verbs.add_parser(name, help=text, description=text))
+    for name, (text, add, _) in _VERBS.items():
+        add(verbs.add_parser(name, help=text, description=text))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    options = database.read_options(arguments)
-    if arguments.db_verb == "upgrade":
-        location = store.upgrade(options.database_url)
-        print(f"{location}: the tables are those of this version")
-        return
-    with database.open_store(options) as opened, opened.reading() as connection:
+    _VERBS[arguments.db_verb][2](arguments)
+
+
+def _info(arguments: argparse.Namespace) -> None:
+    with database.open_store(database.read_options(arguments)) as opened, opened.reading() as connection:
         sizes = pagereport.store_sizes(connection)
         scheme = pagereport.stored_scheme(connection)
     print(opened.location)
     show_fields(
         {"scheme": scheme or "none yet", **{f"rows of {name}": f"{rows:,}" for name, rows in sizes.items()}}
     )
+
+
+def _upgrade(arguments: argparse.Namespace) -> None:
+    location = store.upgrade(database.read_options(arguments).database_url)
+    print(f"{location}: the tables are those of this version")
+
+
+def _add_stats_arguments(parser: argparse.ArgumentParser) -> None:
+    database.add_arguments(parser)
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+
+
+def _stats(arguments: argparse.Namespace) -> None:
+    with database.open_store(database.read_options(arguments)) as opened:
+        sections = _sections(opened)
+    if arguments.format == "table":
+        print(f"{opened.location}\n")
+    show_sections(sections, arguments.format)
+
+
+def _sections(opened: Store) -> list[Section]:
+    with opened.reading() as connection:
+        tables, file = stats.table_sizes(connection), stats.file_size(connection)
+        kinds, schemes = stats.pages_by_kind(connection), stats.pages_by_scheme(connection)
+    size = sum(table.bytes_on_disk or 0 for table in tables) if file is None else file.bytes_on_disk
+    return [
+        Section(
+            "tables",
+            "Tables",
+            ("table", "rows", "bytes"),
+            [(table.name, table.rows, table.bytes_on_disk) for table in tables],
+        ),
+        Section(
+            "disk", "On disk", ("bytes", "bytes_free"), [(size, None if file is None else file.bytes_free)]
+        ),
+        Section("kinds", "Pages by last verdict", ("kind", "pages"), list(kinds.items())),
+        Section(
+            "schemes",
+            "Pages by scheme",
+            ("pages", "canonical", "duplicates", "flagged", "oldest", "newest", "scheme"),
+            [
+                (
+                    row.pages,
+                    row.canonical,
+                    row.duplicates,
+                    row.flagged,
+                    f"{row.oldest:%Y-%m-%d %H:%M:%S}",
+                    f"{row.newest:%Y-%m-%d %H:%M:%S}",
+                    row.scheme,
+                )
+                for row in schemes
+            ],
+        ),
+    ]
+
+
+_VERBS: dict[
+    str, tuple[str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], None]]
+] = {
+    "info": ("where it is and what it holds", database.add_arguments, _info),
+    "upgrade": ("make or migrate its tables", database.add_arguments, _upgrade),
+    "stats": ("rows and bytes by table, pages by kind and by scheme", _add_stats_arguments, _stats),
+    "prune": (prune.HELP, prune.add_arguments, prune.run),
+    "export": (transfer.EXPORT_HELP, transfer.add_arguments, transfer.run_export),
+    "import": (transfer.IMPORT_HELP, transfer.add_arguments, transfer.run_import),
+}

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify",
         default=f"{rule.VERIFY:g}",
         metavar="R,S",
-        help="resemblances that the sketches must tell (default: %(default)s)",
+        help="resemblances that the sketches must tell, 0 for none (default: %(default)s)",
     )
     parser.add_argument(
         "--min-features",
@@ -171,11 +171,10 @@ def _progress() -> Callable[[str, int, int], None]:
 def _show(made: Result, choices: result.Choices) -> None:
     default = made.default
     print(f"{made.mode}: " + ", ".join(f"{name} {_plain(value)}" for name, value in made.source.items()))
-    print(f"default rule: {default.features}, distance {default.distance}, verified at {default.verify:g}\n")
+    print(f"default rule: {default.features}, distance {default.distance}, {_how(default.verify)}\n")
     sections = []
     for one in choices.features:
-        for verify in (None, *choices.verify):
-            how = "by distance alone" if verify is None else f"verified at {verify:g}"
+        for verify in choices.cuts:
             rows = [
                 row
                 for row in made.rows
@@ -184,7 +183,7 @@ def _show(made: Result, choices: result.Choices) -> None:
                 and (row.trial.features, row.trial.verify) == (one.name, verify)
                 and (choices.distances or row.trial.distance in SHOWN or row.note)
             ]
-            sections.append(_section(f"{one.name}, {how}", rows))
+            sections.append(_section(f"{one.name}, {_how(verify)}", rows))
     sections += [
         _section(title, rows)
         for by, title in (
@@ -197,6 +196,10 @@ def _show(made: Result, choices: result.Choices) -> None:
     show_sections(sections, "table")
     for mistake in made.mistakes:
         _show_mistake(mistake)
+
+
+def _how(verify: float | None) -> str:
+    return "by distance alone" if verify is None else f"verified at {verify:g}"
 
 
 def _section(title: str, rows: Iterable[Row]) -> Section:

@@ -14,6 +14,7 @@ from neardup import idf
 from neardup.commands import database
 from neardup.commands.fetch import fetch
 from neardup.commands.match import interruptible
+from neardup.commands.output import complain
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.features import HASH, Features
 from neardup.folders import html_files, read_page
@@ -137,7 +138,7 @@ def _learn(pages: list[Source], features: Features) -> idf.Learner:
             extracted = features.extract(text())
         except (NeardupError, ValueError) as exc:
             failed += 1
-            print(f"neardup: {name} is left out: {exc}", file=sys.stderr)
+            complain(f"{name} is left out: {exc}")
             continue
         copies += not learner.add(extracted.words, extracted.hashes)
     print(

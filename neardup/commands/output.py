@@ -37,7 +37,16 @@ def printable(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.1f}" if abs(value) > 1.0 or not value else f"{value:.2f}"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
+    return _escaped(str(value))
+
+
+def complain(problem: object) -> None:
+    """A message on standard error, in one line: it may quote what a server sent."""
+    print(f"neardup: {printable(problem)}", file=sys.stderr)
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def show_sections(sections: Sequence[Section], output_format: str) -> None:
@@ -55,8 +64,9 @@ def show_sections(sections: Sequence[Section], output_format: str) -> None:
 
 
 def show_json(value: object) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=str)
-    print()
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    # JSON itself escapes some control characters only; outside of strings it has none but line ends.
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -98,7 +108,7 @@ def _show_csv(sections: Sequence[Section]) -> None:
 
 
 def _cell(value: object) -> object:
-    """A text that a spreadsheet would take for a formula gets an apostrophe in front."""
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value
+    """Texts without control characters; one that a spreadsheet would take for a formula gets an apostrophe in front."""
+    if not isinstance(value, str):
+        return value
+    return f"'{_escaped(value)}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else _escaped(value)

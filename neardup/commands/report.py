@@ -14,7 +14,7 @@ from neardup.store import reports
 if TYPE_CHECKING:
     from neardup.store.store import Store
 
-HELP = "pages, distinct pages, duplicates and rates: by host, path, distance and crawl; the largest clusters"
+HELP = "pages, distinct pages, duplicates and rates: by host, path, distance and crawl; across sites; the largest clusters"
 
 _SHARE = ("pages", "distinct", "duplicates", "rate")
 
@@ -46,15 +46,12 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
         by_path = reports.by_path_prefix(connection, filters)
         by_distance = reports.by_distance(connection, filters)
         by_crawl = reports.by_crawl(connection, filters)
+        across_hosts = reports.across_hosts(connection, filters)
         clusters = reports.largest_clusters(connection, filters, limit=limit)
         flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
+    across_domains = reports.across_domains(across_hosts)
     return [
-        Section(
-            "overview",
-            "All pages",
-            (*_SHARE, "exact_duplicates", "too_short", "clusters"),
-            [(*_values(overview.share), overview.exact, overview.too_short, overview.clusters)],
-        ),
+        _overview(overview, across_hosts, across_domains),
         _shares("by_host", "By host", "host", by_host, limit),
         _shares("by_path", "By path prefix", "path", by_path, limit),
         Section(
@@ -89,9 +86,38 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
                 for crawl, of_crawl in by_crawl
             ],
         ),
+        _crossings("cross_host", "Relations that cross hosts", "host", across_hosts, limit),
+        _crossings(
+            "cross_domain", "Relations that cross registered domains", "domain", across_domains, limit
+        ),
         _clusters("clusters", "Largest clusters", clusters),
         _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
     ]
+
+
+def _overview(
+    overview: reports.Overview, across_hosts: list[reports.Crossing], across_domains: list[reports.Crossing]
+) -> Section:
+    row = (
+        *_values(overview.share),
+        overview.exact,
+        overview.too_short,
+        overview.clusters,
+        sum(between.duplicates for between in across_hosts),
+        sum(between.duplicates for between in across_domains),
+    )
+    columns = (*_SHARE, "exact_duplicates", "too_short", "clusters", "cross_host", "cross_domain")
+    return Section("overview", "All pages", columns, [row])
+
+
+def _crossings(name: str, title: str, column: str, crossings: list[reports.Crossing], limit: int) -> Section:
+    if len(crossings) > limit:
+        title += f" (the {limit} with most duplicates, of {len(crossings)})"
+    rows = [
+        (between.duplicates, between.site or "(files)", between.canonical_site or "(files)")
+        for between in crossings[:limit]
+    ]
+    return Section(name, title, ("duplicates", column, f"canonical_{column}"), rows)
 
 
 def _clusters(name: str, title: str, clusters: list[reports.Cluster]) -> Section:

@@ -18,6 +18,7 @@ from neardup.evaluation.pages import MIN_FEATURES, Pages
 from neardup.evaluation.result import CUTS, Mistake, Result, Row
 from neardup.folders import html_files, read_page
 from neardup.index.choice import PSM, make_index
+from neardup.index.psm import RECALL
 from neardup.purify import purify_bytes
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 CUT = 0.9
 CORRECT = 0.8
 HALVES = ("first", "second")
-INDEX_RECALL = 0.95
-"""Target of the index that candidates are looked up in: the default of a crawl."""
 
 _PAIRS_AT_ONCE = 20_000_000
 _START_OF_FILE = 4096
@@ -153,7 +152,7 @@ def _read(
         "min_features": options.min_features,
         "cut": options.cut,
         "correct": options.correct,
-        "index_recall": INDEX_RECALL,
+        "index_recall": RECALL,
     }
     return pages, paths, source
 
@@ -212,7 +211,7 @@ def _blocks(pages: int, say: Progress, what: str) -> Iterator[tuple[int, int]]:
 
 def _look_up(prints: Prints, truth: Truth, trial: Trial, say: Progress) -> Ints:
     """Histogram of the pairs that an index finds, each page looked up among those before it, as a crawl does it."""
-    index = make_index(PSM, max_distance=trial.distance, recall=INDEX_RECALL)
+    index = make_index(PSM, max_distance=trial.distance, recall=RECALL)
     histogram = np.zeros((8, 65, sketch.SIZE + 1), dtype=np.int64)
     marks = np.zeros(prints.values.size, dtype=np.uint8)
     for row in range(prints.values.size):
@@ -230,8 +229,8 @@ def _look_up(prints: Prints, truth: Truth, trial: Trial, say: Progress) -> Ints:
 
 
 def _most_differing(verify: float | None) -> int:
-    """Bits in which the sketches of two pages may differ, for an estimate of at least ``verify``."""
-    return sketch.SIZE if verify is None else int(np.count_nonzero(verify <= _ESTIMATES)) - 1
+    """Bits in which the sketches of two pages may differ, for an estimate of at least ``verify``; all if that is off."""
+    return int(np.count_nonzero(verify <= _ESTIMATES)) - 1 if verify else sketch.SIZE
 
 
 def _score(reported: Ints, classes: Ints) -> Score:
@@ -297,7 +296,7 @@ def _missed(prints: Prints, truth: Truth, trial: Trial) -> Iterator[tuple[int, i
     later = np.searchsorted(truth.offsets, wanted, side="right") - 1
     earlier = truth.partners[wanted]
     missed = np.bitwise_count(prints.values[earlier] ^ prints.values[later]) > trial.distance
-    if trial.verify is not None:
+    if trial.verify:
         for start in range(0, wanted.size, _PAIRS_AT_ONCE // 100):
             part = slice(start, start + _PAIRS_AT_ONCE // 100)
             both = prints.sketches[earlier[part]] ^ prints.sketches[later[part]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from neardup import sketch
+from neardup.errors import ConfigurationError
 from neardup.evaluation import measure
 from neardup.evaluation.labelled import read_pairs, text_of
 from neardup.evaluation.mistakes import diff, each_page_once
@@ -61,6 +63,8 @@ def evaluate_pairs(
     ``on_progress`` is told what is done, how far it is, and the end, 0 if that is not known. Raises ConfigurationError for pairs
     that cannot be read.
     """
+    if graded_cut is not None and not math.isfinite(graded_cut):
+        raise ConfigurationError(f"--graded-cut must be a finite number, not {graded_cut}")
     known = _load(path, choices, graded_cut, on_progress)
     long_enough = known.pages.distinct_words >= min_features
     usable = long_enough[known.first] & long_enough[known.second]

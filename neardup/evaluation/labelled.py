@@ -107,7 +107,7 @@ def _json_rows(path: Path, file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]
             continue
         try:
             row = json.loads(text)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise ConfigurationError(f"{path}, line {line}: not JSON: {exc}") from exc
         if not isinstance(row, dict):
             raise ConfigurationError(
@@ -185,11 +185,11 @@ def _label(path: Path, line: int, row: Mapping[str, Any], *, graded: bool) -> fl
     given = row.get("label")
     try:
         label = math.nan if given is None else float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         label = math.nan
     if not math.isfinite(label) or (not graded and label not in {0.0, 1.0}):
         allowed = (
-            "a number"
+            "a finite number"
             if graded
             else "0 or 1 (for grades, say with --graded-cut from where on they mean duplicates)"
         )

@@ -36,21 +36,28 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is compared: every one of ``features``, at ``distances`` or else at all, by distance alone and at each cut of ``verify``."""
+    """What is compared: every one of ``features``, at ``distances`` or else at all, by distance alone and at each cut of ``verify``.
+
+    A cut of 0 is the distance alone, as it is in a crawl.
+    """
 
     features: Sequence[Features]
     verify: Sequence[float] = (VERIFY,)
     distances: Sequence[int] = ()
 
+    @property
+    def cuts(self) -> tuple[float | None, ...]:
+        """None, which is the distance alone, and the cuts of ``verify``, each once."""
+        return tuple(dict.fromkeys((None, *(cut or None for cut in self.verify))))
+
     def trials(self) -> list[Trial]:
         at = self.distances or range(LARGEST_DISTANCE + 1)
-        cuts = (None, *self.verify)
-        return [Trial(one.name, d, cut) for one in self.features for cut in cuts for d in at]
+        return [Trial(one.name, d, cut) for one in self.features for cut in self.cuts for d in at]
 
     def own_trials(self, features: Features) -> list[Trial]:
         """Those that one choice of features stands for: at its own distances, unless others are given."""
         trials = []
-        for cut in (None, *self.verify):
+        for cut in self.cuts:
             own = features.max_distance if cut is None else features.verified_max_distance
             trials += [Trial(features.name, d, cut) for d in self.distances or (own,)]
         return trials
@@ -58,9 +65,9 @@ class Choices:
     @property
     def default(self) -> Trial:
         """The one that mistakes are listed of: that of the first features and the first cut."""
-        first = self.features[0]
-        distance = self.distances[0] if self.distances else first.verified_max_distance
-        return Trial(first.name, distance, self.verify[0])
+        first, cut = self.features[0], self.verify[0] or None
+        own = first.max_distance if cut is None else first.verified_max_distance
+        return Trial(first.name, self.distances[0] if self.distances else own, cut)
 
     def note(self, trial: Trial) -> str:
         if trial == self.default:

@@ -25,6 +25,14 @@ _MOST_WAITING = 256
 _GATHERED_FROM = 1 << 14
 
 
+RECALL = 0.98
+"""Share of the pairs at exactly ``max_distance`` to be found, unless said otherwise.
+
+Of the pairs of the LLVM manuals with a resemblance from 0.9 on, .967 are found among 2,212 fingerprints at a target of 0.95 and a distance of
+8, .983 at 0.98 and .987 at 0.99, with 14, 21 and 25 probes: template pages differ in other bits than the weakest.
+"""
+
+
 class PSMIndex:
     """Finds stored fingerprints within ``max_distance`` of a query by flipping the query's weakest bits.
 
@@ -47,7 +55,7 @@ class PSMIndex:
     a time.
     """
 
-    def __init__(self, *, max_distance: int = 3, recall: float = 0.95) -> None:
+    def __init__(self, *, max_distance: int = 3, recall: float = RECALL) -> None:
         if not 0.0 < recall <= 1.0:
             raise ConfigurationError(f"recall must be above 0 and at most 1, not {recall}")
         self.max_distance = check_max_distance(max_distance)

@@ -74,6 +74,7 @@ class NearDuplicates:
             store,
             self.crawl_id,
             store.snapshot_path(data_folder()) if options.snapshot else None,
+            max_age=options.max_age,
         )
         self.writer = Writer(store, self.crawl_id)
         self.watch = ClusterWatch()
@@ -247,13 +248,26 @@ class NearDuplicates:
                 self.detector.recall.close()
             self.writer.close()
             self._update_stats()
+            moved = self._settle()
             self.store.finish_crawl(
                 self.crawl_id, reason=reason, counts=summary.counts_of_crawl(self.crawler.stats.get_stats())
             )
-            if self.writer.rows_rejected == 0:  # what is known is what is stored
+            if self.writer.rows_rejected == 0 and not moved:  # what is known is what is stored
                 self.restart.save()
         finally:
             self.store.close()
+
+    def _settle(self) -> bool:
+        """Find canonical pages for the duplicates of pages that have changed; whether there were any."""
+        elected = self.store.settle(sorted(self.detector.unseated), self.detector.rule)
+        if not elected.canonical and not elected.duplicates:
+            return False
+        logger.info(
+            "neardup: of the duplicates of canonical pages that have changed, %(canonical)d became canonical and %(duplicates)d are"
+            " duplicates as before or of these; the next crawl reads the tables",
+            {"canonical": elected.canonical, "duplicates": elected.duplicates},
+        )
+        return True
 
     def _update_stats(self) -> None:
         """Set the stats that are sums kept elsewhere."""

@@ -14,7 +14,7 @@ from neardup.scrapy.verdicts import get_verdict
 from neardup.verdict import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -67,11 +67,18 @@ class NearDuplicateMiddleware:
         if verdict is not None and self.neardup.skips_page(verdict):
             raise NearDuplicatePage(response, verdict)
 
-    def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any] | None:
+    def process_spider_exception(self, response: Response, exception: Exception) -> AsyncIterator[Any] | None:
         if isinstance(exception, NearDuplicatePage):
             self.neardup.crawler.stats.inc_value("neardup/pages_skipped")
-            return ()
+            return self._nothing()
         return None
+
+    async def _nothing(self) -> AsyncIterator[Any]:
+        """The output of a skipped page, which has a row to be stored like any other, and is under way until there is room."""
+        await self.neardup.wait_for_room()
+        nothing: Any
+        for nothing in ():
+            yield nothing
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]

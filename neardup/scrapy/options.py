@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
+from neardup.age import parse_age
 from neardup.detector import DetectorOptions
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
     from scrapy.settings import BaseSettings
 
@@ -32,6 +34,7 @@ _FIELD_OF_DETECTOR_OPTION = {
     "sketch_size": "NEARDUP_SKETCH_SIZE",
     "verify": "NEARDUP_VERIFY",
     "max_distance": "NEARDUP_MAX_DISTANCE",
+    "scope": "NEARDUP_SCOPE",
     "recall": "NEARDUP_RECALL",
     "recall_sample": "NEARDUP_RECALL_SAMPLE",
     "index": "NEARDUP_INDEX",
@@ -44,6 +47,7 @@ SETTINGS = (
     "NEARDUP_ACTION",
     DATABASE_URL,
     "NEARDUP_SNAPSHOT",
+    "NEARDUP_MAX_AGE",
     *_FIELD_OF_DETECTOR_OPTION.values(),
     "NEARDUP_CONTENT_FIELD",
     "NEARDUP_URL_FIELD",
@@ -72,6 +76,7 @@ class Options:
     action: Action
     database_url: str
     snapshot: bool
+    max_age: timedelta | None
     detector: DetectorOptions
     content_field: str | None
     url_field: str
@@ -86,6 +91,7 @@ class Options:
             action=_action(settings),
             database_url=database_url(settings),
             snapshot=_switch(settings, "NEARDUP_SNAPSHOT"),
+            max_age=_max_age(settings),
             detector=_detector_options(settings),
             content_field=settings.get("NEARDUP_CONTENT_FIELD") or None,
             url_field=settings.get("NEARDUP_URL_FIELD") or "url",
@@ -97,6 +103,7 @@ class Options:
         """The settings that decide verdicts, as kept with the crawl."""
         return {
             "NEARDUP_ACTION": self.action.value,
+            "NEARDUP_MAX_AGE": None if self.max_age is None else str(self.max_age),
             **{name: getattr(self.detector, field) for field, name in _FIELD_OF_DETECTOR_OPTION.items()},
         }
 
@@ -110,7 +117,7 @@ def _switch(settings: BaseSettings, name: str) -> bool:
     """A setting that is true unless set."""
     try:
         return settings.getbool(name, True)
-    except ValueError as exc:
+    except (TypeError, ValueError) as exc:
         raise ConfigurationError(f"{name} must be True or False, not {settings.get(name)!r}") from exc
 
 
@@ -137,6 +144,16 @@ def _refuse_unknown(settings: BaseSettings) -> None:
             raise ConfigurationError(f"{name} is not a setting of neardup{hint}")
 
 
+def _max_age(settings: BaseSettings) -> timedelta | None:
+    value = settings.get("NEARDUP_MAX_AGE")
+    if not value:
+        return None
+    try:
+        return parse_age(str(value))
+    except ValueError as exc:
+        raise ConfigurationError(f"NEARDUP_MAX_AGE: {exc}") from exc
+
+
 def _action(settings: BaseSettings) -> Action:
     value = settings.get("NEARDUP_ACTION", Action.NOFOLLOW)
     try:
@@ -160,6 +177,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "content": (str, "a name"),
     "selectors": (_selectors, "a dict (or JSON) of hosts and their selectors"),
     "verify": (float, "a number"),
+    "scope": (str, "a name"),
     "recall": (float, "a number"),
     "recall_sample": (float, "a number"),
     "index": (str, "a name"),
@@ -176,10 +194,12 @@ def _detector_options(settings: BaseSettings) -> DetectorOptions:
         read, kind = _KINDS.get(field, (_whole_number, "a whole number"))
         try:
             values[field] = read(value)
-        except (TypeError, ValueError) as exc:
+        except (TypeError, ValueError, OverflowError, RecursionError) as exc:
             raise ConfigurationError(f"{name} must be {kind}, not {value!r}") from exc
     try:
         return DetectorOptions(**values)
     except ConfigurationError as exc:
-        field, _, rest = str(exc).partition(" ")
-        raise ConfigurationError(f"{_FIELD_OF_DETECTOR_OPTION.get(field, field)} {rest}") from exc
+        first, _, rest = str(exc).partition(" ")
+        field = exc.option or first
+        name = _FIELD_OF_DETECTOR_OPTION.get(field, field)
+        raise ConfigurationError(f"{name} {rest}" if field == first else f"{name}: {exc}") from exc

@@ -45,9 +45,10 @@ class NearDuplicatePipeline:
             raise NotConfigured("the NearDuplicates extension is off")
         return cls(neardup)
 
-    def process_item(self, item: Any) -> Any:
+    async def process_item(self, item: Any) -> Any:
         if self.neardup.options.content_field is not None:
             verdict = self._judge(item)
+            await self.neardup.wait_for_room()
             if not self.neardup.drops_items(verdict):
                 return item
         else:

@@ -10,6 +10,7 @@ from neardup import snapshot
 from neardup.snapshot import SnapshotError, SnapshotMissing
 
 if TYPE_CHECKING:
+    from datetime import timedelta
     from pathlib import Path
 
     from neardup.detector import Detector
@@ -27,12 +28,21 @@ class Restart:
     tables are read. It is not taken if another crawl has written meanwhile, whose pages this detector does not know.
     """
 
-    def __init__(self, detector: Detector, store: Store, crawl_id: int, path: Path | None) -> None:
+    def __init__(
+        self,
+        detector: Detector,
+        store: Store,
+        crawl_id: int,
+        path: Path | None,
+        *,
+        max_age: timedelta | None = None,
+    ) -> None:
         self.detector = detector
         self.store = store
         self.crawl_id = crawl_id
-        self.path = path
-        self._state_at_start = [] if path is None else store.state(but=crawl_id)
+        self.path = path if max_age is None else None  # what is fresh changes while nobody writes
+        self.max_age = max_age
+        self._state_at_start = [] if self.path is None else store.state(but=crawl_id)
 
     def load(self) -> None:
         """Fill the detector; the log says from where, with how much and how long it took."""
@@ -40,7 +50,7 @@ class Restart:
         source = "snapshot"
         if not self._load_snapshot():
             source = "tables"
-            self.detector.restore(self.store.known_pages())
+            self.detector.restore(self.store.known_pages(max_age=self.max_age))
         logger.info(
             "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
             " loaded from the %(source)s in %(seconds).2f s",

@@ -23,6 +23,12 @@ WRITES = "neardup_writes"
 
 _CONNECT_SECONDS = 10
 
+ANSWER_SECONDS = 30
+"""How long a server may be silent in an answer to the writer before its connection is given up, and the batch tried again."""
+
+PATIENT_SECONDS = 600
+"""The same for reports and the reading of all pages, which a server may have to sort first."""
+
 # What a URL may begin with, the driver it gets and the extra that installs it. SQLAlchemy 2.0 and 2.1 differ in the
 # driver they take by default, so it is always named.
 _DRIVERS = {
@@ -71,16 +77,20 @@ def masked(url: URL) -> str:
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
-def make_engine(url: URL, *, create: bool = True) -> Engine:
+def make_engine(url: URL, *, create: bool = True, answer_within: float | None = None) -> Engine:
     """An engine for a checked URL; it has not connected yet.
 
     ``create``: whether a SQLite file that is missing may be made, with its folder; if not, DatabaseUnavailable.
+    ``answer_within``: how many seconds a server may be silent before the connection fails, if not for ever.
     """
     backend = url.get_backend_name()
     connect_args: dict[str, object] = {"connect_timeout": _CONNECT_SECONDS}
     if backend == "sqlite":
         _prepare_file(url, create=create)
         connect_args = {"timeout": BUSY_SECONDS}
+    elif backend != "postgresql" and answer_within is not None:
+        limits = {"read_timeout": answer_within, "write_timeout": answer_within}
+        connect_args |= {name: limit for name, limit in limits.items() if name not in url.query}
     try:
         engine = create_engine(url, connect_args=connect_args, pool_pre_ping=backend != "sqlite")
     except ValueError as exc:
@@ -98,12 +108,22 @@ def make_engine(url: URL, *, create: bool = True) -> Engine:
         @event.listens_for(engine, "do_connect")
         def connect(dialect: Dialect, record: object, args: list[Any], options: dict[str, Any]) -> Any:
             try:
+                if backend == "postgresql":
+                    return _connect_to_postgresql(answer_within, *args, **options)
                 return dialect.connect(*args, **options)
             except (TypeError, ValueError) as exc:
                 # PyMySQL takes the options of the URL as arguments: an unknown one is no error of its own.
                 raise _refused_options(url, exc) from exc
 
     return engine
+
+
+def _connect_to_postgresql(answer_within: float | None, *args: Any, **options: Any) -> Any:
+    from neardup.store.postgresql import LimitedConnection  # noqa: PLC0415  # its driver may not be installed
+
+    connection = LimitedConnection.connect(*args, **options)
+    connection.answer_within = answer_within
+    return connection
 
 
 def unavailable(url: URL, exc: Exception) -> DatabaseUnavailable:

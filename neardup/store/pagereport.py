@@ -128,8 +128,12 @@ def weak_bits_of_some(connection: Connection, *, limit: int) -> list[tuple[int, 
 
 def urls_of(connection: Connection, ids: list[int]) -> dict[int, str]:
     """URLs by page id."""
-    query = select(simhash_values.c.id, simhash_values.c.actual_url).where(simhash_values.c.id.in_(ids))
-    return {row.id: row.actual_url for row in connection.execute(query)}
+    page = simhash_values.c
+    found: dict[int, str] = {}
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        query = select(page.id, page.actual_url).where(page.id.in_(ids[start : start + _IDS_AT_ONCE]))
+        found |= {row.id: row.actual_url for row in connection.execute(query)}
+    return found
 
 
 def sketches_of(connection: Connection, ids: list[int]) -> dict[int, bytes]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sqlalchemy import ColumnElement, and_, case, func, select, true
 
+from neardup.scope import registered_domain
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.verdict import Kind
 
@@ -194,6 +195,50 @@ def largest_clusters(
         .order_by(grouped.c.size.desc(), grouped.c.actual_hash_id)
     )
     return [Cluster(*row) for row in connection.execute(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """So many duplicates of one site whose canonical pages are on another; "" are files."""
+
+    site: str
+    canonical_site: str
+    duplicates: int
+
+
+def across_hosts(connection: Connection, filters: Filters) -> list[Crossing]:
+    """Duplicates whose canonical page is on another host, by both hosts; the most first. The filters are those of the duplicates."""
+    relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
+    query = (
+        select(simhash_values.c.host, canonical.c.host, func.count())
+        .join_from(duplicate_values, simhash_values, relation.duplicate_hash_id == simhash_values.c.id)
+        .join(canonical, relation.actual_hash_id == canonical.c.id)
+        .where(filters.condition(), simhash_values.c.host != canonical.c.host)
+        .group_by(simhash_values.c.host, canonical.c.host)
+    )
+    return _crossings(Crossing(*row) for row in connection.execute(query))
+
+
+def across_domains(hosts: Iterable[Crossing]) -> list[Crossing]:
+    """Those of them whose canonical page is in another registered domain, by both domains; the most first."""
+    return _crossings(
+        Crossing(
+            registered_domain(between.site), registered_domain(between.canonical_site), between.duplicates
+        )
+        for between in hosts
+    )
+
+
+def _crossings(found: Iterable[Crossing]) -> list[Crossing]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for between in found:
+        # A host may be written with a full stop at its end.
+        site, canonical_site = between.site.rstrip("."), between.canonical_site.rstrip(".")
+        if site != canonical_site:
+            counts[site, canonical_site] += between.duplicates
+    return [
+        Crossing(*sites, count) for sites, count in sorted(counts.items(), key=lambda at: (-at[1], at[0]))
+    ]
 
 
 _flagged_pages = simhash_values.alias("flagged")

@@ -9,23 +9,35 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from sqlalchemy import case, insert, select, update
+from sqlalchemy import case, func, insert, literal, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from neardup.errors import SchemeMismatch
-from neardup.store import migrate
-from neardup.store.engine import WRITES, database_url, make_engine, masked, unavailable
+from neardup.pages import PAGES_PER_CRAWL
+from neardup.store import election, migrate
+from neardup.store.engine import (
+    ANSWER_SECONDS,
+    PATIENT_SECONDS,
+    WRITES,
+    database_url,
+    make_engine,
+    masked,
+    unavailable,
+)
 from neardup.store.migrate import State
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
+    from datetime import timedelta
     from types import TracebackType
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, ColumnElement, Connection, Engine
 
     from neardup.errors import DatabaseUnavailable
+    from neardup.rule import Rule
+    from neardup.store.election import Elected
 
 _ROWS_AT_ONCE = 10_000
 
@@ -42,6 +54,7 @@ class StoredPage(NamedTuple):
     features: int
     canonical_id: int | None
     sketch: bytes | None
+    fresh: int
 
 
 class Store:
@@ -53,7 +66,10 @@ class Store:
 
     def __init__(self, url: URL, engine: Engine, scheme: str | None) -> None:
         self.engine = engine
-        self._writing_engine = engine.execution_options(**{WRITES: True})
+        # Connections of their own: how long a server may be silent is a property of a connection.
+        self._patient_engine = (
+            engine if url.get_backend_name() == "sqlite" else make_engine(url, answer_within=PATIENT_SECONDS)
+        )
         self.scheme = scheme
         self.location = (url.database or "") if url.get_backend_name() == "sqlite" else masked(url)
         self._url = url
@@ -66,7 +82,7 @@ class Store:
         Raises ConfigurationError (the URL), DatabaseUnavailable, SchemaOutdated or SchemeMismatch.
         """
         checked = database_url(url)
-        engine = make_engine(checked, create=create)
+        engine = make_engine(checked, create=create, answer_within=ANSWER_SECONDS)
         store = cls(checked, engine, scheme)
         try:
             with store.begin_write() as connection:
@@ -96,16 +112,34 @@ class Store:
 
     def close(self) -> None:
         self.engine.dispose()
+        self._patient_engine.dispose()
 
-    def begin_write(self) -> AbstractContextManager[Connection]:
-        """A transaction that is going to write; committed at the end of the block, rolled back if it raises."""
-        return self._writing_engine.begin()
+    def begin_write(self, *, patiently: bool = False) -> AbstractContextManager[Connection]:
+        """A transaction that is going to write; committed at the end of the block, rolled back if it raises.
+
+        ``patiently``: whether the database may think for minutes before it answers.
+        """
+        engine = self._patient_engine if patiently else self.engine
+        return engine.execution_options(**{WRITES: True}).begin()
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A connection to read from; DatabaseUnavailable if the database fails on the way."""
+    def writing(self) -> Iterator[Connection]:
+        """As :meth:`begin_write`, patiently, with DatabaseUnavailable if the database fails on the way."""
         try:
-            with self.engine.connect() as connection:
+            with self.begin_write(patiently=True) as connection:
+                yield connection
+        except DBAPIError as exc:
+            raise self.unavailable(exc) from exc
+
+    @contextmanager
+    def reading(self, *, patiently: bool = True) -> Iterator[Connection]:
+        """A connection to read from; DatabaseUnavailable if the database fails on the way.
+
+        ``patiently``: whether the database may think for minutes before it answers.
+        """
+        engine = self._patient_engine if patiently else self.engine
+        try:
+            with engine.connect() as connection:
                 yield connection
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
@@ -124,6 +158,8 @@ class Store:
         }
         try:
             with self.begin_write() as connection:
+                if self.engine.dialect.name == "sqlite":
+                    row["id"] = last_crawl_id(connection) + 1
                 key = connection.execute(insert(crawls).values(row)).inserted_primary_key
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
@@ -136,6 +172,14 @@ class Store:
         try:
             with self.begin_write() as connection:
                 connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(values))
+        except DBAPIError as exc:
+            raise self.unavailable(exc) from exc
+
+    def settle(self, changed_ids: Iterable[int], rule: Rule) -> Elected:
+        """Give the duplicates of canonical pages that have changed their canonical pages, by :func:`neardup.store.election.settle`."""
+        try:
+            with self.begin_write() as connection:
+                return election.settle(connection, changed_ids, rule)
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
 
@@ -157,11 +201,17 @@ class Store:
             .where(crawls.c.id != but, crawls.c.batches > 0)
             .order_by(crawls.c.id)
         )
-        with self.reading() as connection:
+        with self.reading(patiently=False) as connection:
             return [[row.id, row.started_at.isoformat(), row.batches] for row in connection.execute(query)]
 
-    def known_pages(self) -> Iterator[StoredPage]:
-        """All stored pages in the order of their ids, read in parts so that memory holds none of them twice."""
+    def known_pages(self, *, max_age: timedelta | None = None) -> Iterator[StoredPage]:
+        """All stored pages in the order of their ids, read in parts so that memory holds none of them twice.
+
+        Pages last seen longer ago than ``max_age`` are not fresh.
+        """
+        fresh: ColumnElement[int] = literal(1)
+        if max_age is not None:
+            fresh = case((simhash_values.c.last_seen >= datetime.now(UTC) - max_age, 1), else_=0)
         query = (
             select(
                 simhash_values.c.id,
@@ -170,6 +220,7 @@ class Store:
                 simhash_values.c.features,
                 duplicate_values.c.actual_hash_id,
                 case((duplicate_values.c.actual_hash_id.is_(None), simhash_values.c.sketch)),
+                fresh.label("fresh"),
             )
             .join_from(
                 simhash_values,
@@ -182,6 +233,17 @@ class Store:
         with self.reading() as connection:
             for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
                 yield StoredPage(*row)
+
+
+def last_crawl_id(connection: Connection) -> int:
+    """The highest id that a crawl has had, as far as crawls and pages tell; 0 if there was none.
+
+    SQLite gives the id of the last crawl anew when that crawl has been removed. Pages that it brought and another crawl has
+    kept would then have the ids of pages to come.
+    """
+    crawl = connection.execute(select(func.max(crawls.c.id))).scalar() or 0
+    page = connection.execute(select(func.max(simhash_values.c.id))).scalar() or 0
+    return max(crawl, page // PAGES_PER_CRAWL)
 
 
 def upgrade(url: str) -> str:

@@ -29,7 +29,7 @@ MODES = {
     "record": "NEARDUP_ACTION=record",
     "nofollow": "NEARDUP_ACTION=nofollow",
 }
-STEPS = ("purify", "features", "simhash", "search", "store")
+STEPS = ("purify", "features", "simhash", "sketch", "search", "store")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 Run as ``python -m tests.benchmarks.bench_found FOLDER START…``: FOLDER is crawled as a folder and, served on loopback, along
 its links from the START paths; each twice over one database. The exact answer: the stored fingerprints in the order in which
-the pages were judged, each compared with all canonical pages before it by a linear scan.
+the pages were judged, each compared with all canonical pages before it, by the rule and their stored sketches.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
-from neardup import hamming
-from neardup.index.scan import LinearScan
+from neardup import hamming, sketch
+from neardup.detector import DetectorOptions
 from neardup.scheme import Scheme
-from neardup.simhash import Fingerprint
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
 from tests.benchmarks.bench_crawl import ROOT, served
 
-MAX_DISTANCE = 3
-MIN_FEATURES = 10
+OPTIONS = DetectorOptions()
+RULE = OPTIONS.make_rule(OPTIONS.make_reader().features)
 
 
 def crawl(url: str, database: str) -> str:
@@ -35,49 +34,41 @@ def crawl(url: str, database: str) -> str:
     environment = {**os.environ, "NEARDUP_DATABASE_URL": database}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
     start = done.stderr.index("neardup: summary")
-    return "\n".join(done.stderr[start:].splitlines()[:5])
+    return "\n".join(done.stderr[start:].splitlines()[:6])
 
 
 def compare(database: str) -> str:
     """The stored relations against the exact ones."""
     with Store.open(database, scheme=str(Scheme())) as store, store.reading() as connection:
-        pages = connection.execute(
-            sa.select(simhash_values.c.id, simhash_values.c.hash_value, simhash_values.c.features).order_by(
-                simhash_values.c.id
-            )
-        ).all()
+        page = simhash_values.c
+        columns = sa.select(page.id, page.hash_value, page.sketch, page.features).order_by(page.id)
+        stored = connection.execute(columns).all()
         relations = dict(
             connection.execute(
                 sa.select(duplicate_values.c.duplicate_hash_id, duplicate_values.c.hamming_distance)
             ).all()
         )
-    scan = LinearScan(max_distance=MAX_DISTANCE)
-    nearest: dict[int, int] = {}
-    values = []
-    for page_id, value, features in pages:
-        if value is None or features < MIN_FEATURES:
-            continue
-        values.append(value)
-        match = scan.find_first(Fingerprint(value, np.zeros(64)))
-        if match is None:
-            scan.add(value, page_id)
+    pages = [row for row in stored if row.hash_value is not None and row.features >= OPTIONS.min_features]
+    values = np.array([row.hash_value for row in pages], dtype=np.uint64)
+    sketches = np.stack([sketch.from_bytes(row.sketch) for row in pages])
+    canonical: list[int] = []
+    exact: dict[int, int] = {}
+    for place, row in enumerate(pages):
+        distances = hamming.distances(values[canonical], row.hash_value)
+        matches = RULE.are_matches(distances, sketch.compact_estimates(sketches[canonical], sketches[place]))
+        if matches.any():
+            exact[row.id] = int(distances[matches].min())
         else:
-            nearest[page_id] = match.distance
+            canonical.append(place)
     assert len(pages) > 0
-    assert max(relations.values(), default=0) <= MAX_DISTANCE
-    array = np.array(values, dtype=np.uint64)
-    pairs = sum(
-        int(np.count_nonzero(hamming.distances(array[i + 1 :], int(array[i])) <= MAX_DISTANCE))
-        for i in range(len(array))
-    )
-    found_exact = sum(distance == 0 for distance in relations.values())
-    wanted_exact = sum(distance == 0 for distance in nearest.values())
+    assert max(relations.values(), default=0) <= RULE.max_distance
+    found_twins = sum(distance == 0 for distance in relations.values())
+    exact_twins = sum(distance == 0 for distance in exact.values())
     return (
-        f"  stored: {len(pages)} pages, {len(relations)} duplicates, {found_exact} of them at distance 0\n"
-        f"  exact:  {len(nearest)} duplicates (nearest canonical page at distance 0: {wanted_exact}),"
-        f" {pairs} pairs of pages within {MAX_DISTANCE}\n"
-        f"  found of the exact ones {len(relations.keys() & nearest.keys())}, missed {len(nearest.keys() - relations.keys())},"
-        f" not among them {len(relations.keys() - nearest.keys())}"
+        f"  stored: {len(stored)} pages, {len(relations)} duplicates, {found_twins} of them at distance 0\n"
+        f"  exact:  {len(exact)} duplicates (nearest canonical page that matches at distance 0: {exact_twins})\n"
+        f"  found of the exact ones {len(relations.keys() & exact.keys())}, missed {len(exact.keys() - relations.keys())},"
+        f" not among them {len(relations.keys() - exact.keys())}"
     )
 
 

@@ -1,0 +1,219 @@
+"""Re-election: who is canonical among the duplicates of a page that is canonical no longer.
+
+Clusters are stars: every duplicate is within the rule of its canonical page. Without that page, nothing says that its
+duplicates are within the rule of each other. So the one with the lowest id, which was stored first, becomes canonical (kind
+``new``); those within the rule of it become its duplicates, and the same is done with what is left, until nothing is. It is what a
+crawl would have found, had it seen these pages alone, in the order of their ids.
+
+What is compared is what is stored: fingerprints, and plain estimates from whole sketches. With learned content a crawl leaves the
+template of a site out of them; what it had learned is not in the tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sqlalchemy import bindparam, case, delete, select, update
+
+from neardup import hamming, sketch
+from neardup.store.schema import duplicate_values, simhash_values
+from neardup.verdict import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    import numpy.typing as npt
+    from sqlalchemy import Connection
+
+    from neardup.rule import Rule
+
+_IDS_AT_ONCE = 500
+_SKETCHES_AT_ONCE = 16_384
+"""Sketches that are compared with one at a time, so that a huge cluster is not copied as a whole."""
+
+
+@dataclass(slots=True)
+class Elected:
+    """How many pages became canonical, and how many became duplicates of those."""
+
+    canonical: int = 0
+    duplicates: int = 0
+
+    def __iadd__(self, other: Elected) -> Self:
+        self.canonical += other.canonical
+        self.duplicates += other.duplicates
+        return self
+
+
+def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule) -> Elected:
+    """Choose new canonical pages among the duplicates of pages that are not canonical any more; no relation names these then.
+
+    The pages themselves are left alone: the caller removes them, or has given them another standing. Memory holds the
+    fingerprints and sketches of the duplicates of 500 of them at a time.
+    """
+    elected = Elected()
+    remaining = iter(canonical_ids)
+    while some := list(islice(remaining, _IDS_AT_ONCE)):
+        elected += _reelect_some(connection, some, rule)
+    return elected
+
+
+def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule) -> Elected:
+    """Choose canonical pages for the duplicates of pages that have changed, and are stored as they are now.
+
+    A page that still is canonical keeps those of its duplicates that are within the rule of it; for the others, and those of a page that is a
+    duplicate or too short by now, it is a re-election.
+    """
+    elected = Elected()
+    remaining = iter(changed_ids)
+    while some := list(islice(remaining, _IDS_AT_ONCE)):
+        page, relation = simhash_values.c, duplicate_values.c
+        duplicates = select(relation.duplicate_hash_id).where(relation.duplicate_hash_id.in_(some))
+        query = select(page.id).where(
+            page.id.in_(some), page.kind != Kind.TOO_SHORT.value, page.id.not_in(duplicates)
+        )
+        standing = set(connection.execute(query).scalars())
+        elected += _reelect_some(connection, some, rule, standing)
+    return elected
+
+
+def _reelect_some(
+    connection: Connection, canonical_ids: list[int], rule: Rule, standing: Container[int] = ()
+) -> Elected:
+    """``standing``: those of the pages that are canonical still, and the first of their clusters."""
+    roots = _members(connection, canonical_ids)
+    for page_id in set(roots.values()):
+        if page_id in standing:
+            roots[page_id] = page_id
+    pages = _Pages(connection, sorted(roots))
+    clusters: dict[int, list[int]] = {}
+    for place, page_id in enumerate(pages.ids):
+        clusters.setdefault(roots[page_id], []).append(place)
+    canonical: list[int] = []
+    relations: list[dict[str, Any]] = []
+    now = datetime.now(UTC)
+    for root, places in clusters.items():
+        if root in standing:
+            places.insert(0, places.pop(places.index(pages.ids.index(root))))
+        for page_id, followers in pages.stars(np.array(places), rule):
+            if page_id != root:
+                canonical.append(page_id)
+            relations += [{**follower, "canonical": page_id, "now": now} for follower in followers]
+    for ids in _parts(canonical):
+        relation = duplicate_values.c.duplicate_hash_id
+        connection.execute(delete(duplicate_values).where(relation.in_(ids)))
+        page = simhash_values.c.id
+        connection.execute(update(simhash_values).where(page.in_(ids)).values(kind=Kind.NEW.value))
+    if relations:
+        connection.execute(_MOVE, relations)
+    return Elected(len(canonical), len(relations))
+
+
+def _members(connection: Connection, canonical_ids: list[int]) -> dict[int, int]:
+    """The duplicates of some pages, and the page that each of them hangs on.
+
+    Two crawls at once can make a page that has duplicates a duplicate: those come along, and the chain ends as stars.
+    """
+    relation = duplicate_values.c
+    roots = {page_id: page_id for page_id in canonical_ids}
+    last = canonical_ids
+    while last:
+        found: list[int] = []
+        for ids in _parts(last):
+            query = select(relation.actual_hash_id, relation.duplicate_hash_id).where(
+                relation.actual_hash_id.in_(ids)
+            )
+            for actual, duplicate in connection.execute(query.with_for_update()):
+                if duplicate not in roots:
+                    roots[duplicate] = roots[actual]
+                    found.append(duplicate)
+        last = found
+    for page_id in canonical_ids:
+        del roots[page_id]
+    return roots
+
+
+class _Pages:
+    """Fingerprints and sketches of some pages, in the order of their ids."""
+
+    def __init__(self, connection: Connection, ids: list[int]) -> None:
+        page = simhash_values.c
+        values: list[int | None] = []
+        sketches: list[bytes | None] = []
+        for some in _parts(ids):
+            query = select(page.hash_value, page.sketch).where(page.id.in_(some)).order_by(page.id)
+            for value, drawn in connection.execute(query):
+                values.append(value)
+                sketches.append(None if drawn is None else bytes(drawn))
+        self.ids = ids
+        self._valued = np.array([value is not None for value in values], dtype=bool)
+        self._values = np.array([value or 0 for value in values], dtype=np.uint64)
+        size = max((len(drawn) for drawn in sketches if drawn), default=8)
+        self._drawn = np.array([drawn is not None and len(drawn) == size for drawn in sketches], dtype=bool)
+        self._sketches = np.zeros((len(ids), size // 8), dtype=np.uint64)
+        for place in np.flatnonzero(self._drawn):
+            self._sketches[place] = sketch.from_bytes(sketches[place] or b"")
+
+    def stars(self, left: npt.NDArray[np.int64], rule: Rule) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """Each new canonical page of a cluster, given by the places of its pages, with the relations of its duplicates."""
+        while left.size:
+            first, rest = int(left[0]), left[1:]
+            distances = hamming.distances(self._values[rest], int(self._values[first]))
+            estimates = self._estimates(rest, first)
+            near = rule.are_matches(distances, estimates) & self._valued[rest] & self._valued[first]
+            yield (
+                self.ids[first],
+                [
+                    {
+                        "page": self.ids[place],
+                        "its_distance": int(distance),
+                        "its_percentage": hamming.percentage(int(distance)),
+                        "its_resemblance": None if np.isnan(estimate) else float(estimate),
+                    }
+                    for place, distance, estimate in zip(
+                        rest[near], distances[near], estimates[near], strict=True
+                    )
+                ],
+            )
+            left = rest[~near]
+
+    def _estimates(self, places: npt.NDArray[np.int64], other: int) -> npt.NDArray[np.float64]:
+        """Resemblances to one page; NaN where a sketch is missing."""
+        estimates = np.full(places.size, np.nan)
+        if self._drawn[other]:
+            for start in range(0, places.size, _SKETCHES_AT_ONCE):
+                some = places[start : start + _SKETCHES_AT_ONCE]
+                found = sketch.compact_estimates(self._sketches[some], self._sketches[other])
+                estimates[start : start + _SKETCHES_AT_ONCE] = np.where(self._drawn[some], found, np.nan)
+        return estimates
+
+
+_relation = duplicate_values.c
+_MOVE = (
+    update(duplicate_values)
+    .where(_relation.duplicate_hash_id == bindparam("page"))
+    .ordered_values(
+        # MySQL assigns from left to right: the comparison must come before what it compares is overwritten.
+        (
+            _relation.found_at,
+            case(
+                (_relation.actual_hash_id == bindparam("canonical"), _relation.found_at),
+                else_=bindparam("now"),
+            ),
+        ),
+        (_relation.actual_hash_id, bindparam("canonical")),
+        (_relation.hamming_distance, bindparam("its_distance")),
+        (_relation.percentage, bindparam("its_percentage")),
+        (_relation.resemblance, bindparam("its_resemblance")),
+    )
+)
+"""A relation that has been so already keeps since when it is known."""
+
+
+def _parts(ids: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        yield ids[start : start + _IDS_AT_ONCE]

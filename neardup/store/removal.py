@@ -1,0 +1,151 @@
+"""Taking pages out of the store: those that only one crawl brought, or those not seen for long.
+
+Pages go in batches, each a transaction after which the store is whole: an interrupted removal is ended by starting it again.
+Duplicates go before canonical pages, so that no page that is about to go is elected, and the outcome does not depend on the size
+of the batches. Each transaction changes what :meth:`neardup.store.store.Store.state` says, so that no snapshot outlives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, delete, exists, func, or_, select, true, update
+
+from neardup.store.election import Elected, reelect
+from neardup.store.schema import crawls, duplicate_values, simhash_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import ColumnElement, Connection
+
+    from neardup.rule import Rule
+    from neardup.store.store import Store
+
+_PAGES_AT_ONCE = 2_000
+_SILENCE = timedelta(hours=1)
+"""A crawl that has not ended and has stored nothing for so long is taken for dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """What would be removed, before anything is: pages, and of those the canonical ones that stay-behinds hang on."""
+
+    pages: int
+    duplicates: int
+    canonical_with_others: int
+    left_behind: int
+
+
+@dataclass(slots=True)
+class Removed:
+    """What has been removed so far, and who was elected in the place of canonical pages."""
+
+    pages: int = 0
+    duplicates: int = 0
+    elected: Elected = field(default_factory=Elected)
+
+
+def only_of(crawl_id: int) -> ColumnElement[bool]:
+    """Pages that this crawl saw and no other."""
+    return and_(simhash_values.c.crawl_id == crawl_id, simhash_values.c.last_crawl_id == crawl_id)
+
+
+def older_than(moment: datetime) -> ColumnElement[bool]:
+    """Pages last seen before a moment."""
+    return simhash_values.c.last_seen < moment
+
+
+def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
+    """Count what :func:`remove_pages` would remove."""
+    relation = duplicate_values.c
+    ids = select(simhash_values.c.id).where(condition)
+    pages, duplicates = connection.execute(
+        select(func.count(), func.count(relation.id))
+        .join_from(
+            simhash_values, duplicate_values, relation.duplicate_hash_id == simhash_values.c.id, isouter=True
+        )
+        .where(condition)
+    ).one()
+    canonical, left_behind = connection.execute(
+        select(func.count(relation.actual_hash_id.distinct()), func.count()).where(
+            relation.actual_hash_id.in_(ids), relation.duplicate_hash_id.not_in(ids)
+        )
+    ).one()
+    return Doomed(pages, duplicates, canonical, left_behind)
+
+
+def remove_pages(store: Store, condition: ColumnElement[bool], rule: Rule) -> Iterator[Removed]:
+    """Remove the pages of a condition with their relations; yields the sums after each transaction."""
+    removed = Removed()
+    is_duplicate = exists().where(duplicate_values.c.duplicate_hash_id == simhash_values.c.id)
+    for which in (is_duplicate, true()):
+        query = select(simhash_values.c.id).where(condition, which).limit(_PAGES_AT_ONCE).with_for_update()
+        while True:
+            with store.writing() as connection:
+                ids = list(connection.execute(query).scalars())
+                if not ids:
+                    break
+                relation = duplicate_values.c.duplicate_hash_id
+                found = connection.execute(delete(duplicate_values).where(relation.in_(ids)))
+                elected = reelect(connection, ids, rule)
+                connection.execute(delete(simhash_values).where(simhash_values.c.id.in_(ids)))
+                _count_change(connection)
+            removed.pages += len(ids)
+            removed.duplicates += found.rowcount
+            removed.elected += elected
+            yield removed
+
+
+def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
+    """Remove a crawl with the pages that only it saw; yields the sums after each transaction.
+
+    What others saw, too, stays: a page that it saw first goes to the crawl that saw it last, one that it saw last is again
+    that of the crawl that saw it first, as far as the tables know (they name no crawl between). Relations that it found between pages
+    that stay go to the last crawl of the duplicate.
+    """
+    yield from remove_pages(store, only_of(crawl_id), rule)
+    page, relation = simhash_values.c, duplicate_values.c
+    with store.writing() as connection:
+        connection.execute(
+            update(simhash_values).where(page.crawl_id == crawl_id).values(crawl_id=page.last_crawl_id)
+        )
+        connection.execute(
+            update(simhash_values).where(page.last_crawl_id == crawl_id).values(last_crawl_id=page.crawl_id)
+        )
+        last = select(page.last_crawl_id).where(page.id == relation.duplicate_hash_id).scalar_subquery()
+        connection.execute(
+            update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last)
+        )
+        connection.execute(delete(crawls).where(crawls.c.id == crawl_id))
+        _count_change(connection)
+
+
+def crawl_ids(connection: Connection) -> dict[int, bool]:
+    """All crawls, and whether each has ended."""
+    query = select(crawls.c.id, crawls.c.finished_at.is_not(None)).order_by(crawls.c.id)
+    return {crawl_id: bool(ended) for crawl_id, ended in connection.execute(query)}
+
+
+def running(connection: Connection) -> list[int]:
+    """Crawls that seem to be running: not ended, and started or heard of within the last hour."""
+    since = datetime.now(UTC) - _SILENCE
+    wrote = exists().where(simhash_values.c.last_crawl_id == crawls.c.id, simhash_values.c.last_seen >= since)
+    query = (
+        select(crawls.c.id)
+        .where(crawls.c.finished_at.is_(None), or_(crawls.c.started_at >= since, wrote))
+        .order_by(crawls.c.id)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def _count_change(connection: Connection) -> None:
+    """Have the state of the store differ from all before it.
+
+    The oldest crawl counts it: one that runs leaves itself out when it compares states.
+    """
+    oldest = connection.execute(select(func.min(crawls.c.id))).scalar()
+    if oldest is not None:
+        connection.execute(update(crawls).where(crawls.c.id == oldest).values(batches=crawls.c.batches + 1))

@@ -1,0 +1,76 @@
+"""kill -9 of real crawls, a few times on each database; ``tests/benchmarks/bench_kill.py`` does it hundreds of times."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.benchmarks.bench_kill import ZEROS, prepared
+from tests.databases import SERVERS, new_database
+from tests.killing import Ground, Tables, Watcher, kill, reference, stages, whole_seconds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHARES = {"sqlite": (0.1, 0.45, 0.65, 0.8, 0.95), **dict.fromkeys(SERVERS, (0.6, 0.85))}
+"""Of the time that a crawl takes, at which it is killed: while it starts, in the middle, while it ends."""
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Tables], float]:
+    folder = tmp_path_factory.mktemp("reference")
+    return reference(Ground(f"sqlite:///{folder}/n.db", folder), stages())
+
+
+@pytest.mark.parametrize("backend", SHARES)
+def test_nothing_committed_is_lost_and_the_end_is_the_same(
+    backend: str, uninterrupted: tuple[list[Tables], float], tmp_path: Path
+) -> None:
+    results, seconds = uninterrupted
+    shares = iter(SHARES[backend])
+    kills = 0
+    while kills < len(SHARES[backend]):
+        folder = tmp_path / str(kills)
+        folder.mkdir()
+        with new_database(backend, folder) as url:
+            ground = Ground(prepared(backend, url), folder)
+            for part, result, share in zip(stages(), results, shares, strict=False):
+                one = kill(ground, part, result, share * whole_seconds(seconds, result))
+                kills += 1
+
+                if one is not None:  # on a machine that is idle now it may have ended before
+                    assert {name: getattr(one, name) for name in ZEROS} == dict.fromkeys(ZEROS, 0), one
+
+
+class TestTheCheckItself:
+    """What would be wrong is noticed."""
+
+    @pytest.fixture
+    def ground(self, tmp_path: Path) -> Ground:
+        ground = Ground(f"sqlite:///{tmp_path}/n.db", tmp_path)
+        ground.crawl(stages()[0])
+        return ground
+
+    def test_of_rows_and_index(self, ground: Ground, tmp_path: Path) -> None:
+        watcher = Watcher(ground.url)
+        while not watcher.relation_rows:
+            time.sleep(0.01)
+        watcher.stop()
+        assert watcher.lost(ground.read()) == ground.read().doubles == 0
+        assert ground.index_is_that_of_the_tables()
+
+        # No foreign keys here: a canonical page goes, its duplicates stay.
+        connection = sqlite3.connect(tmp_path / "n.db")
+        connection.execute(
+            "DELETE FROM simhash_values WHERE id = (SELECT MIN(actual_hash_id) FROM duplicate_values)"
+        )
+        connection.commit()
+        connection.close()
+
+        assert watcher.lost(ground.read()) == 1
+        assert ground.read().doubles > 0
+        # The snapshot still knows the page: it is taken as true, because no crawl has written since.
+        assert not ground.index_is_that_of_the_tables()

@@ -1,0 +1,98 @@
+"""The sketches of canonical pages: what was put comes back, whatever was dropped, grown or loaded meanwhile."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neardup import snapshot
+from neardup.errors import ConfigurationError
+from neardup.sketches import KnownSketches
+from neardup.snapshot import SnapshotError
+
+SIZE = 256
+
+
+def drawn(seed: int) -> Any:
+    return np.random.default_rng(seed).integers(0, 2**64, SIZE // 64, dtype=np.uint64)
+
+
+def saved(known: KnownSketches, pages: int, folder: Any) -> dict[str, Any]:
+    snapshot.save(folder / "s", kind="test", meta={}, arrays=known.arrays(pages))
+    return snapshot.load(folder / "s", kind="test").arrays
+
+
+def check(known: KnownSketches, expected: dict[int, int], pages: int) -> None:
+    found, there = known.of(np.arange(pages))
+    assert np.flatnonzero(there).tolist() == sorted(expected)
+    for row, seed in expected.items():
+        assert found[row].tolist() == drawn(seed).tolist()
+    assert not found[~there].any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_is_put_dropped_and_loaded(seed: int, tmp_path: Any) -> None:
+    chance = random.Random(seed)
+    known, expected = KnownSketches(SIZE), dict[int, int]()
+    for step in range(3000):
+        row = chance.randrange(2500)
+        if chance.random() < 0.3:
+            known.drop(row)
+            expected.pop(row, None)
+        else:
+            known.put(row, drawn(step))
+            expected[row] = step
+        if step % 1000 == 999:
+            check(known, expected, 3000)
+            known = KnownSketches.from_arrays(SIZE, saved(known, 3000, tmp_path), pages=3000)
+            check(known, expected, 3000)
+
+
+def test_many_pages_and_their_snapshot_take_no_time_of_what_is_only_reserved(tmp_path: Any) -> None:
+    # From 131,072 slots on, address space for 2^32 of them is reserved: whoever looked at all of it took 20 seconds.
+    known = KnownSketches(SIZE)
+    rows = (0, 5, 200_000, 262_149)
+    for row in rows:
+        known.put(row, drawn(row))
+
+    arrays = saved(known, 262_150, tmp_path)
+
+    assert arrays["rows"].tolist() == list(rows)
+    check(KnownSketches.from_arrays(SIZE, arrays, pages=262_150), {row: row for row in rows}, 262_150)
+
+
+def test_places_of_dropped_sketches_are_used_again() -> None:
+    known = KnownSketches(SIZE)
+    for row in range(10_000):
+        known.put(row, drawn(row))
+        known.drop(row)
+
+    assert known._used == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"rows": np.array([0, 3]), "words": np.zeros((2, 3), dtype=np.uint64)},
+        {"rows": np.array([0, 3]), "words": np.zeros((1, 4), dtype=np.uint64)},
+        {"rows": np.array([0, 10]), "words": np.zeros((2, 4), dtype=np.uint64)},
+        {"rows": np.array([3, 0]), "words": np.zeros((2, 4), dtype=np.uint64)},
+        {"rows": np.array([-1, 0]), "words": np.zeros((2, 4), dtype=np.uint64)},
+        {"rows": np.array([0, 3]), "words": np.zeros((2, 4), dtype=np.int64)},
+        {"rows": np.array([0, 3])},
+        {},
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(broken: dict[str, Any]) -> None:
+    with pytest.raises(SnapshotError, match="sketches"):
+        KnownSketches.from_arrays(SIZE, broken, pages=10)
+
+
+def test_sizes() -> None:
+    with pytest.raises(ConfigurationError, match="sketch_size must be a multiple of 64"):
+        KnownSketches(100)
+    with pytest.raises(ValueError, match="a sketch of 64 places among those of 256"):
+        KnownSketches(SIZE).put(0, np.zeros(1, dtype=np.uint64))
