@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable
-from itertools import chain
 from operator import add
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -63,6 +62,9 @@ _ASCII_WORDS = bytes(
 
 _MOST_OTHERS = 4
 """One word in so many may have other characters than ASCII before it pays to look at the text as a whole."""
+
+_SIGNS = "\u00a0\u00a7\u00a9\u00ab\u00ae\u00b0\u00b6\u00b7\u00bb\u00d7\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u2190\u2192\u2122"
+"""Signs that are no part of a word and stand in most texts that have nothing else beyond ASCII (§ © « » – ’ “ ” …)."""
 
 _NO_ICU = "features with +icu need ICU: pip install 'neardup[icu]'"
 
@@ -117,15 +119,18 @@ def words(text: str, split: Splitter = bigrams) -> list[str]:
     # Most words of most pages have only ASCII characters: split in C, they need no expression, and what is left is
     # looked at distinct word by distinct word. Found by an expression, the words of 92 pages of the Clang manual took twice as long.
     text = _nfc(text)
+    if not text.isascii():
+        for sign in _SIGNS:
+            text = text.replace(sign, " ")
     data = text.encode("utf-8", "surrogatepass").translate(_ASCII_WORDS)
     if text.isascii():
         return data.decode("ascii").split()
     found = data.decode("utf-8", "surrogatepass").split()
-    others = {word for word in found if not word.isascii()}
+    others = [word for word in set(found) if not word.isascii()]
     if len(others) * _MOST_OTHERS > len(found):
         return _words_of_any_script(text, split)
     parts = {other: _words_of_any_script(other, split) for other in others}
-    return list(chain.from_iterable(parts.get(word, (word,)) for word in found))
+    return [part for word in found for part in parts.get(word, (word,))]
 
 
 def _words_of_any_script(text: str, split: Splitter = bigrams) -> list[str]:

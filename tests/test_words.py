@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neardup.errors import ConfigurationError
 from neardup.features import hash_feature
 from neardup.purify import purify_bytes
-from neardup.words import UNSPACED, _words_of_any_script, dictionary_words, words
+from neardup.words import _SIGNS, UNSPACED, _words_of_any_script, dictionary_words, words
 from tests.test_purify import page_id, real_pages
 
 GOLDEN = {
@@ -97,6 +97,10 @@ def test_every_word_character_is_in_some_feature_and_each_can_be_hashed(text: st
 @given(st.lists(st.text(st.characters(max_codepoint=127)) | TEXTS).map("".join))
 def test_word_by_word_gives_the_features_of_the_whole_text(text: str) -> None:
     assert words(text) == _words_of_any_script(text)
+
+
+def test_signs_are_no_part_of_any_word() -> None:
+    assert regex.findall(r"\w", _SIGNS) == []
 
 
 def test_real_pages_word_by_word() -> None:
