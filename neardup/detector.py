@@ -20,7 +20,7 @@ from neardup.index.psm import RECALL, PSMIndex
 from neardup.pages import NONE, KnownPages, page_url
 from neardup.reading import Reader
 from neardup.recall import RecallMonitor
-from neardup.rule import VERIFY, Rule
+from neardup.rule import MIN_FEATURES, VERIFY, Rule
 from neardup.scope import ANY, Scope
 from neardup.sketches import KnownSketches
 from neardup.templates import HostTemplates
@@ -91,7 +91,7 @@ class DetectorOptions:
     recall: float = RECALL
     index: str = PSM
     recall_sample: float = 0.05
-    min_features: int = 10
+    min_features: int = MIN_FEATURES
     follow_per_cluster: int = 1
 
     def __post_init__(self) -> None:

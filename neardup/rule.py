@@ -20,6 +20,9 @@ pages of the LLVM manual, thousands of whose pairs have 0.75 to 0.8: .996 of tho
 none with 0.9 is refused (``neardup evaluate --pages``).
 """
 
+MIN_FEATURES = 10
+"""Distinct words that a page must have to be matched, unless said otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -40,10 +40,13 @@ class KnownSketches:
         """Keep the sketch of a page; ValueError if it is of another size."""
         if drawn.size != self._words:
             raise ValueError(f"a sketch of {64 * drawn.size} places among those of {64 * self._words}")
+        mapped = len(self._mapped)
+        place = int(self._places[row]) - 1 if row < self._places.size else -1
+        if 0 <= place < mapped and np.array_equal(self._mapped[place], drawn):
+            return  # a page that has not changed: a recrawl must not copy all that is mapped
         self.drop(row)
         if row >= self._places.size:
             self._places = grown(self._places, row + 1)
-        mapped = len(self._mapped)
         place = self._free.pop() if self._free else mapped + self._used
         if place == mapped + self._used:
             if (self._used + 1) * self._words > self._own.size:

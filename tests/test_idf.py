@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from crawler.spiders.site import SiteSpider
 from neardup import idf
 from neardup.cli import main
-from neardup.commands import learn_idf
+from neardup.commands import learn_idf, progress
 from neardup.detector import Detector, DetectorOptions
 from neardup.errors import ConfigurationError
 from neardup.features import HASH, Features, hash_feature
@@ -418,7 +418,8 @@ class TestCommand:
     def test_progress(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(learn_idf, "_BETWEEN_SECONDS", 0.0)
+        monkeypatch.setattr(progress, "_BETWEEN_SECONDS", 0.0)
+        monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
 
         assert main(["learn-idf", str(PAGES / "apache"), "--out", str(tmp_path / "t.npz")]) == 0
 

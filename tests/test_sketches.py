@@ -73,6 +73,21 @@ def test_places_of_dropped_sketches_are_used_again() -> None:
     assert known._used == 1
 
 
+def test_what_is_mapped_already_is_not_copied(tmp_path: Any) -> None:
+    known = KnownSketches(SIZE)
+    for row in range(100):
+        known.put(row, drawn(row))
+    known = KnownSketches.from_arrays(SIZE, saved(known, 100, tmp_path), pages=100)
+
+    for row in range(100):
+        known.put(row, drawn(row))
+    assert known._used == 0
+    known.put(7, drawn(1007))
+
+    assert known._used == 1
+    check(known, {row: row for row in range(100)} | {7: 1007}, 100)
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -15,7 +15,7 @@ from neardup import rule
 from neardup.commands.match import QUIET_SECONDS, interruptible
 from neardup.commands.output import Section, printable, show_json, show_sections
 from neardup.errors import ConfigurationError
-from neardup.evaluation import folder, judged, pages, result
+from neardup.evaluation import folder, judged, result
 from neardup.evaluation.plot import check_plot, plot
 from neardup.features import Features
 from neardup.index.base import check_max_distance
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--min-features",
         type=int,
-        default=pages.MIN_FEATURES,
+        default=rule.MIN_FEATURES,
         metavar="N",
         help="distinct words that a page must have (default: %(default)s)",
     )

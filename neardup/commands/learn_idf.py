@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from functools import partial
@@ -12,9 +11,11 @@ from urllib.parse import urlsplit
 
 from neardup import idf
 from neardup.commands import database
+from neardup.commands.arguments import count
 from neardup.commands.fetch import fetch
 from neardup.commands.match import interruptible
 from neardup.commands.output import complain
+from neardup.commands.progress import Progress
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.features import HASH, Features
 from neardup.folders import html_files, read_page
@@ -22,7 +23,8 @@ from neardup.purify import purify_bytes, purify_tree
 from neardup.store import pagereport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import argparse
+    from collections.abc import Callable
 
     Source = tuple[str, Callable[[], str]]
 
@@ -32,8 +34,6 @@ HELP = (
 
 MIN_PAGES = 2
 _BASE = "word-tf"
-_BETWEEN_SECONDS = 2.0
-_IDS_AT_ONCE = 1000
 _PAUSE_SECONDS = 1.0
 """Between two pages of one host, as a crawl has it."""
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the table in the scheme (default: that of FILE)")
     parser.add_argument(
         "--min-pages",
-        type=_count,
+        type=count,
         default=MIN_PAGES,
         metavar="N",
         help="leave out words of fewer pages (default: %(default)s)",
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="learn from the canonical pages of the database: files are read, others fetched, one a second",
     )
     database.add_arguments(parser)
-    parser.add_argument("--limit", type=_count, metavar="N", help="at most so many stored pages")
+    parser.add_argument("--limit", type=count, metavar="N", help="at most so many stored pages")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -103,9 +103,7 @@ def _stored(arguments: argparse.Namespace) -> list[Source]:
     with database.open_store(database.read_options(arguments)) as store, store.reading() as connection:
         ids, _ = pagereport.canonical_fingerprints(connection, min_features=1)
         chosen: list[int] = ids[: arguments.limit].tolist()
-        urls: list[str] = []
-        for start in range(0, len(chosen), _IDS_AT_ONCE):
-            urls += pagereport.urls_of(connection, chosen[start : start + _IDS_AT_ONCE]).values()
+        urls = list(pagereport.urls_of(connection, chosen).values())
     if not urls:
         raise ConfigurationError(f"no page with words is stored in {store.location}")
     fetched = _Fetched()
@@ -132,8 +130,9 @@ class _Fetched:
 def _learn(pages: list[Source], features: Features) -> idf.Learner:
     learner = idf.Learner()
     copies = failed = 0
-    for done in _shown(len(pages)):
-        name, text = pages[done]
+    progress = Progress("pages", len(pages))
+    for done, (name, text) in enumerate(pages):
+        progress(done)
         try:
             extracted = features.extract(text())
         except (NeardupError, ValueError) as exc:
@@ -146,22 +145,3 @@ def _learn(pages: list[Source], features: Features) -> idf.Learner:
         file=sys.stderr,
     )
     return learner
-
-
-def _shown(pages: int) -> Iterator[int]:
-    """The numbers of the pages, with a line on standard error now and then."""
-    began = last = time.monotonic()
-    for done in range(pages):
-        now = time.monotonic()
-        if now - last >= _BETWEEN_SECONDS:
-            last = now
-            speed = done / (now - began)
-            left = "" if not done else f", {(pages - done) / speed:,.0f} s left"
-            print(f"{done:,} of {pages:,} pages, {speed:,.0f} a second{left}", file=sys.stderr, flush=True)
-        yield done
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)

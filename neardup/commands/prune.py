@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from neardup.age import parse_age
 from neardup.commands import database
+from neardup.commands.arguments import utc_time
 from neardup.commands.removal import carry_out, in_words, refuse_while_running, stored_rule
 from neardup.store import removal
 
@@ -48,12 +49,11 @@ def moment(text: str) -> datetime:
         found = now - parse_age(text)
     except (ValueError, OverflowError):
         try:
-            found = datetime.fromisoformat(text)
+            found = utc_time(text)
         except ValueError as exc:
             raise argparse.ArgumentTypeError(
                 f"{text!r} is neither an age like 12h, 90d or 8w nor a time like 2026-11-21"
             ) from exc
-    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     if found > now:
         raise argparse.ArgumentTypeError(f"{text!r} lies in the future; every page is older than that")
     return found

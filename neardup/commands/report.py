@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from neardup import hamming
 from neardup.commands import database
+from neardup.commands.arguments import count, utc_time
 from neardup.commands.output import FORMATS, Section, show_sections
 from neardup.store import reports
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from neardup.store.store import Store
 
 HELP = "pages, distinct pages, duplicates and rates: by host, path, distance and crawl; across sites; the largest clusters"
@@ -27,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--since", type=_moment, metavar="TIME", help="only pages last seen at this time or later"
     )
     parser.add_argument("--until", type=_moment, metavar="TIME", help="only pages last seen before this time")
-    parser.add_argument("--limit", type=_count, default=10, help="rows of the longer tables (default: 10)")
+    parser.add_argument("--limit", type=count, default=10, help="rows of the longer tables (default: 10)")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -141,17 +143,9 @@ def _values(share: reports.Share) -> tuple[int, int, int, float]:
 
 
 def _moment(text: str) -> datetime:
-    """An ISO date or time; without a zone it is UTC, like all times in the reports."""
     try:
-        moment = datetime.fromisoformat(text)
+        return utc_time(text)
     except ValueError as exc:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time; give one like 2026-11-21 or 2026-11-21T04:30"
         ) from exc
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)

@@ -14,12 +14,13 @@ from neardup.errors import ConfigurationError, NeardupError
 from neardup.evaluation import counting_kernels as kernels
 from neardup.evaluation.measure import Score
 from neardup.evaluation.mistakes import diff, each_page_once
-from neardup.evaluation.pages import MIN_FEATURES, Pages
+from neardup.evaluation.pages import Pages
 from neardup.evaluation.result import CUTS, Mistake, Result, Row
 from neardup.folders import html_files, read_page
 from neardup.index.choice import PSM, make_index
 from neardup.index.psm import RECALL
 from neardup.purify import purify_bytes
+from neardup.rule import MIN_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

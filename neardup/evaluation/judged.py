@@ -13,8 +13,9 @@ from neardup.errors import ConfigurationError
 from neardup.evaluation import measure
 from neardup.evaluation.labelled import read_pairs, text_of
 from neardup.evaluation.mistakes import diff, each_page_once
-from neardup.evaluation.pages import MIN_FEATURES, Pages
+from neardup.evaluation.pages import Pages
 from neardup.evaluation.result import CUTS, Mistake, Result, Row
+from neardup.rule import MIN_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

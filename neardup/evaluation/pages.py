@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-MIN_FEATURES = 10
-"""Distinct words that a page must have to be matched, unless said otherwise."""
-
 
 class Prints(NamedTuple):
     """What one choice of features makes of all pages; zeros for a page without words."""

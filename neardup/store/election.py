@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from sqlalchemy import bindparam, case, delete, select, update
 
 from neardup import hamming, sketch
 from neardup.store.schema import duplicate_values, simhash_values
+from neardup.store.statements import in_parts
 from neardup.verdict import Kind
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule) ->
     fingerprints and sketches of the duplicates of 500 of them at a time.
     """
     elected = Elected()
-    remaining = iter(canonical_ids)
-    while some := list(islice(remaining, _IDS_AT_ONCE)):
+    for some in in_parts(canonical_ids, _IDS_AT_ONCE):
         elected += _reelect_some(connection, some, rule)
     return elected
 
@@ -69,8 +68,7 @@ def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule) -> El
     duplicate or too short by now, it is a re-election.
     """
     elected = Elected()
-    remaining = iter(changed_ids)
-    while some := list(islice(remaining, _IDS_AT_ONCE)):
+    for some in in_parts(changed_ids, _IDS_AT_ONCE):
         page, relation = simhash_values.c, duplicate_values.c
         duplicates = select(relation.duplicate_hash_id).where(relation.duplicate_hash_id.in_(some))
         query = select(page.id).where(
@@ -103,7 +101,7 @@ def _reelect_some(
             if page_id != root:
                 canonical.append(page_id)
             relations += [{**follower, "canonical": page_id, "now": now} for follower in followers]
-    for ids in _parts(canonical):
+    for ids in in_parts(canonical, _IDS_AT_ONCE):
         relation = duplicate_values.c.duplicate_hash_id
         connection.execute(delete(duplicate_values).where(relation.in_(ids)))
         page = simhash_values.c.id
@@ -123,7 +121,7 @@ def _members(connection: Connection, canonical_ids: list[int]) -> dict[int, int]
     last = canonical_ids
     while last:
         found: list[int] = []
-        for ids in _parts(last):
+        for ids in in_parts(last, _IDS_AT_ONCE):
             query = select(relation.actual_hash_id, relation.duplicate_hash_id).where(
                 relation.actual_hash_id.in_(ids)
             )
@@ -144,7 +142,7 @@ class _Pages:
         page = simhash_values.c
         values: list[int | None] = []
         sketches: list[bytes | None] = []
-        for some in _parts(ids):
+        for some in in_parts(ids, _IDS_AT_ONCE):
             query = select(page.hash_value, page.sketch).where(page.id.in_(some)).order_by(page.id)
             for value, drawn in connection.execute(query):
                 values.append(value)
@@ -212,8 +210,3 @@ _MOVE = (
     )
 )
 """A relation that has been so already keeps since when it is known."""
-
-
-def _parts(ids: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        yield ids[start : start + _IDS_AT_ONCE]

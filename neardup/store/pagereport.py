@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from neardup import hamming
 from neardup.pages import page_url, url_key
 from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.statements import in_parts
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -130,8 +131,8 @@ def urls_of(connection: Connection, ids: list[int]) -> dict[int, str]:
     """URLs by page id."""
     page = simhash_values.c
     found: dict[int, str] = {}
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        query = select(page.id, page.actual_url).where(page.id.in_(ids[start : start + _IDS_AT_ONCE]))
+    for some in in_parts(ids, _IDS_AT_ONCE):
+        query = select(page.id, page.actual_url).where(page.id.in_(some))
         found |= {row.id: row.actual_url for row in connection.execute(query)}
     return found
 
@@ -140,8 +141,7 @@ def sketches_of(connection: Connection, ids: list[int]) -> dict[int, bytes]:
     """Sketches by page id, of those pages that have one."""
     page = simhash_values.c
     found: dict[int, bytes] = {}
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        some = ids[start : start + _IDS_AT_ONCE]
+    for some in in_parts(ids, _IDS_AT_ONCE):
         query = select(page.id, page.sketch).where(page.id.in_(some), page.sketch.is_not(None))
         found |= {row.id: bytes(row.sketch) for row in connection.execute(query)}
     return found

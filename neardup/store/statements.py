@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, delete, select, update
@@ -10,7 +11,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from sqlalchemy import Table
     from sqlalchemy.sql.base import ReadOnlyColumnCollection
@@ -58,6 +59,13 @@ def _upsert(dialect: str, table: Table, key: str, assign: Assignments) -> Insert
     sqlite_insert = sqlite.insert(table)
     # No key is named: SQLite would fail on the primary key, which a known page violates as well.
     return sqlite_insert.on_conflict_do_update(set_=dict(assign(sqlite_insert.excluded)))
+
+
+def in_parts(ids: Iterable[int], size: int) -> Iterator[list[int]]:
+    """Ids some at a time: a statement names only so many."""
+    remaining = iter(ids)
+    while part := list(islice(remaining, size)):
+        yield part
 
 
 STORED_IDS = select(simhash_values.c.id).where(simhash_values.c.id.in_(bindparam("ids", expanding=True)))

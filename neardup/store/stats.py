@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, func, select, text
 
+from neardup.store.pagereport import store_sizes
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.verdict import Kind
 
@@ -77,10 +78,9 @@ class CrawlRow:
 def table_sizes(connection: Connection) -> list[TableSize]:
     query = _BYTES_OF_TABLE.get(connection.dialect.name)
     sizes = []
-    for table in TABLES:
-        rows = connection.execute(select(func.count()).select_from(table)).scalar_one()
-        found = None if query is None else connection.execute(query, {"name": table.name}).scalar()
-        sizes.append(TableSize(table.name, rows, None if found is None else int(found)))
+    for name, rows in store_sizes(connection).items():
+        found = None if query is None else connection.execute(query, {"name": name}).scalar()
+        sizes.append(TableSize(name, rows, None if found is None else int(found)))
     return sizes
 
 
