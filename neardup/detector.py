@@ -24,7 +24,7 @@ from neardup.rule import MIN_FEATURES, VERIFY, Rule
 from neardup.scope import ANY, Scope
 from neardup.sketches import KnownSketches
 from neardup.templates import HostTemplates
-from neardup.verdict import Kind, Verdict
+from neardup.verdict import Kind, Verdict, reason
 from neardup.verification import Verifier
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from neardup.index.base import Index
     from neardup.reading import Reading
+    from neardup.sketch import Compact
     from neardup.verification import Found
 
     class RememberedPage(Protocol):
@@ -278,16 +279,18 @@ class Detector:
             or reading.sketch is None
             or reading.distinct_words < self.options.min_features
         ):
-            self._place(row, reading, canonical=NONE)
+            self.place(row, reading.fingerprint.value if reading.fingerprint else 0, canonical=NONE)
             kind = Kind.TOO_SHORT
         else:
             if known and self.pages.values[row]:
                 own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
             if standing != row or own_distance != 0:
                 # Out of the index first: a page must not be found as the canonical page of itself.
-                self._place(row, reading, canonical=NONE)
+                self.place(row, reading.fingerprint.value, canonical=NONE)
                 found = self._find(url, standing, reading, row)
-                self._place(row, reading, canonical=found.row if found else row)
+                self.place(
+                    row, reading.fingerprint.value, reading.sketch, canonical=found.row if found else row
+                )
             else:  # stored, maybe, before there were sketches
                 self.sketches.put(row, reading.sketch)
             if found is None and (not known or own_distance != 0):
@@ -301,34 +304,51 @@ class Detector:
         if standing == row and kind is not Kind.UNCHANGED:
             self.unseated.add(page_id)
         follow, why = self._follow(found, always_follow=always_follow)
+        distance, resemblance = (None, None) if found is None else (found.distance, found.resemblance)
         return Verdict(
             url=url,
             kind=kind,
             follow=follow,
-            reason=_reason(kind, found, own_distance, reading.distinct_words) + why,
+            reason=reason(kind, distance, resemblance, own_distance, reading.distinct_words) + why,
             page_id=page_id,
             fingerprint=reading.fingerprint,
             sketch=reading.sketch,
             features=reading.distinct_words,
             canonical_id=self.pages.ids[found.row] if found else None,
             canonical_url=self.pages.urls[found.row] if found else None,
-            distance=found.distance if found else None,
-            resemblance=found.resemblance if found else None,
+            distance=distance,
+            resemblance=resemblance,
             own_distance=own_distance,
         )
 
-    def _place(self, row: int, reading: Reading, *, canonical: int) -> None:
-        """Set the fingerprint and the standing of a page; index and sketches hold the canonical pages and no others."""
+    def gone(self, url: str) -> Verdict | None:
+        """The verdict of a page that is there no longer; None if it was not known. If it was canonical, its duplicates need another page."""
+        url = page_url(url)
+        row = self.pages.row(url)
+        if row == NONE:
+            return None
+        if self.pages.canonical[row] == row:
+            self.unseated.add(self.pages.ids[row])
+        self.place(row, 0, canonical=NONE)
+        return Verdict(
+            url=url,
+            kind=Kind.GONE,
+            follow=True,
+            reason=reason(Kind.GONE),
+            page_id=self.pages.ids[row],
+        )
+
+    def place(self, row: int, value: int, drawn: Compact | None = None, *, canonical: int) -> None:
+        """Set the fingerprint (0: none) and the standing of a page; index and sketches hold the canonical pages and no others."""
         if self.pages.canonical[row] == row:
             self.index.remove(self.pages.values[row], row)
             self.sketches.drop(row)
-        value = 0 if reading.fingerprint is None else reading.fingerprint.value
         self.pages.values[row] = value
         self.pages.canonical[row] = canonical
         if canonical == row:
-            assert reading.sketch is not None
             self.index.add(value, row)
-            self.sketches.put(row, reading.sketch)
+            if drawn is not None:
+                self.sketches.put(row, drawn)
 
     def _find(self, url: str, standing: int, reading: Reading, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one that the index proposes (PSM_F).
@@ -377,24 +397,3 @@ def _batches(remembered: Iterable[RememberedPage]) -> Iterator[list[RememberedPa
 
 def _below(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _reason(kind: Kind, found: Found | None, own_distance: int | None, words: int) -> str:
-    if found is not None:
-        resembling = "" if found.resemblance is None else f", resemblance {found.resemblance:.2f}"
-        return (
-            f"{found.distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page{resembling}"
-        )
-    match kind:
-        case Kind.TOO_SHORT:
-            return f"too short to be matched: {words} distinct words"
-        case Kind.UNCHANGED:
-            return "known, and the same as before"
-        case Kind.CHANGED if own_distance is None:
-            return "known, but without words until now"
-        case Kind.CHANGED:
-            return (
-                f"known, but {own_distance} of {hamming.FINGERPRINT_BITS} bits differ from its last version"
-            )
-        case _:
-            return "like no canonical page known"

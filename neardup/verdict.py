@@ -26,6 +26,8 @@ class Kind(StrEnum):
     """Known by its URL, with another fingerprint than before, and like no other canonical page."""
     TOO_SHORT = "too_short"
     """Fewer features than the minimum: remembered, but never matched."""
+    GONE = "gone"
+    """Known, and answered with 404 or 410: remembered, but never matched."""
     NOT_HTML = "not_html"
     """Not an HTML page: left alone, not stored."""
 
@@ -72,3 +74,29 @@ class Verdict:
             "follow": self.follow,
             "reason": self.reason,
         }
+
+
+def reason(
+    kind: Kind,
+    distance: int | None = None,
+    resemblance: float | None = None,
+    own_distance: int | None = None,
+    words: int = 0,
+) -> str:
+    """Why a verdict is as it is, for people; the numbers are those of :class:`Verdict`."""
+    if distance is not None:
+        resembling = "" if resemblance is None else f", resemblance {resemblance:.2f}"
+        return f"{distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page{resembling}"
+    if kind is Kind.CHANGED and own_distance is not None:
+        return f"known, but {own_distance} of {hamming.FINGERPRINT_BITS} bits differ from its last version"
+    if kind is Kind.TOO_SHORT:
+        return f"too short to be matched: {words} distinct words"
+    return _REASONS[kind]
+
+
+_REASONS = {
+    Kind.NEW: "like no canonical page known",
+    Kind.UNCHANGED: "known, and the same as before",
+    Kind.CHANGED: "known, but without words until now",
+    Kind.GONE: "known, but there no longer",
+}

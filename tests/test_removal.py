@@ -166,7 +166,7 @@ class TestElection:
         write(store, page(1, "u"), duplicate(2, "v", 1), page(3, "w"))
 
         with store.begin_write() as connection:
-            elected = election.reelect(connection, [1, 3], RULE)
+            elected = election.reelect(connection, [1, 3], RULE, 0)
 
         assert (elected.canonical, elected.duplicates) == (1, 0)
         assert [(row["id"], row["kind"]) for row in pages_of(store)] == [(1, "new"), (2, "new"), (3, "new")]
@@ -438,7 +438,7 @@ class TestCommands:
         told = json.loads(self.said(capsys, "db", "stats", "--format", "json"))
 
         rows = {row["table"]: row["rows"] for row in told["tables"]}
-        assert rows == {"crawls": 3, "simhash_values": 6, "duplicate_values": 3}
+        assert rows == {"crawls": 3, "simhash_values": 6, "duplicate_values": 3, "page_versions": 0}
         assert told["disk"][0]["bytes"] > 10_000
         assert told["kinds"] == [{"kind": "duplicate", "pages": 3}, {"kind": "new", "pages": 3}]
         (scheme,) = told["schemes"]

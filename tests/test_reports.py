@@ -229,4 +229,9 @@ class TestPageReport:
         assert urls == {1: "http://a.example/docs/x/1", 8: "file:///data/8.html"}
 
     def test_sizes(self, connection: sa.Connection) -> None:
-        assert pagereport.store_sizes(connection) == {"crawls": 2, "simhash_values": 8, "duplicate_values": 4}
+        assert pagereport.store_sizes(connection) == {
+            "crawls": 2,
+            "simhash_values": 8,
+            "duplicate_values": 4,
+            "page_versions": 0,
+        }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import re
+import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -710,6 +711,41 @@ class TestSecondCrawl:
 
         assert second.neardup("changed") == 1
         assert second.neardup("unchanged") == 2
+
+    @pytest.mark.parametrize("status", [404, 410])
+    def test_page_that_is_gone(
+        self, small_site: Site, settings: dict[str, Any], tmp_path: Path, status: int
+    ) -> None:
+        crawl(LinkSpider, settings, start=small_site.url)
+        small_site.add("/article", WORDS, status=status)
+        small_site.add("/unknown", WORDS, status=status)
+        # Not seen again, so that nobody judges afresh what hung on the page that is gone.
+        small_site.add("/", OTHER, "/article", "/unknown")
+
+        second = crawl(LinkSpider, settings, start=small_site.url)
+
+        assert second.neardup("gone") == 1
+        assert second.neardup("pages") == 1
+        with sqlite3.connect(tmp_path / "neardup.db") as connection:
+            query = "SELECT actual_url, kind, hash_value IS NULL FROM simhash_values WHERE actual_url LIKE '%article%' ORDER BY id"
+            assert connection.execute(query).fetchall() == [
+                (f"{small_site.url}/article", "gone", 1),
+                (f"{small_site.url}/article?print=1", "new", 0),
+            ]
+            assert connection.execute("SELECT COUNT(*) FROM duplicate_values").fetchone() == (0,)
+
+        small_site.add("/", OTHER, "/article")
+        small_site.add("/article", WORDS)
+        third = crawl(LinkSpider, settings, start=small_site.url)
+        assert third.neardup("duplicates") == 1
+
+    def test_what_says_no_is_not_gone(self, small_site: Site, settings: dict[str, Any]) -> None:
+        crawl(LinkSpider, settings, start=small_site.url)
+        small_site.add("/article", WORDS, status=403)
+
+        second = crawl(LinkSpider, settings, start=small_site.url)
+
+        assert second.neardup("gone") == 0
 
 
 class TestLog:

@@ -20,7 +20,7 @@ from neardup.pages import PAGES_PER_CRAWL
 from neardup.rule import Rule
 from neardup.scheme import Scheme
 from neardup.store import removal, transfer
-from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.schema import TABLES
 from neardup.store.store import Store
 from neardup.verdict import Kind
 from tests.crawling import crawl
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-TABLES = (crawls, simhash_values, duplicate_values)
 FORMS = ("n.jsonl", "n.jsonl.gz", "n.parquet")
 
 
@@ -91,7 +90,7 @@ def export(url: str, path: Path) -> Path:
 class TestRoundTrip:
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
-        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2]
+        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 0]
         with (
             new_database("postgresql", tmp_path) as first,
             new_database("mysql", tmp_path) as second,
@@ -160,7 +159,12 @@ class TestExport:
         lines = export(source, tmp_path / "n.jsonl").read_text().splitlines()
         header, crawl_row, *rows = map(json.loads, lines)
 
-        assert header["rows"] == {"crawls": 2, "simhash_values": 2100, "duplicate_values": 2}
+        assert header["rows"] == {
+            "crawls": 2,
+            "simhash_values": 2100,
+            "duplicate_values": 2,
+            "page_versions": 0,
+        }
         assert (header["neardup"], header["scheme"]) == (1, str(Scheme()))
         assert (crawl_row["table"], crawl_row["id"]) == ("crawls", 1)
         assert rows[1]["hash_value"] == "0xffffffffffffffff"
@@ -247,8 +251,8 @@ class TestRefusals:
             (1, {"revision": "0001"}, "of tables of revision 0001, this neardup has"),
             (1, {"rows": None}, "line 1: the header of this export is damaged"),
             (1, {"scheme": "other"}, "line 2: the row is of the scheme 'word-tf/"),
-            (1, {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2}}, "is not complete: 2100 rows of simhash_values"),
-            (4, {"table": "pages"}, "line 4: no row of crawls, simhash_values, duplicate_values, but of 'pages'"),
+            (1, {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0}}, "is not complete: 2100 rows of simhash_values"),
+            (4, {"table": "pages"}, "line 4: no row of crawls, simhash_values, duplicate_values, page_versions, but of 'pages'"),
             (4, {"more": 1}, "line 4: a row of simhash_values with other columns (more)"),
             (4, {"id": "1"}, "line 4: id must be integer, not '1'"),
             (4, {"id": 2**63}, "line 4: id cannot be 9223372036854775808"),

@@ -52,7 +52,7 @@ def run_import(arguments: argparse.Namespace) -> None:
 
 
 def _in_words(header: Header) -> str:
-    crawls, pages, relations = (header.rows.get(table.name, 0) for table in transfer.EXPORTED)
+    crawls, pages, relations, _ = (header.rows.get(table.name, 0) for table in transfer.EXPORTED)
     return (
         f"{number(crawls, 'crawl')}, {number(pages, 'page')}, {number(relations, 'relation')} of the scheme"
         f" {header.scheme or 'none yet'}"

@@ -49,6 +49,8 @@ _POLL_SECONDS = 0.05
 
 _NOTICEABLE_SECONDS = 1.0
 
+_GONE_STATUSES = {404, 410}
+
 
 class NearDuplicates:
     """Opens the store, fills the index from it, judges pages, and writes what was found.
@@ -97,6 +99,7 @@ class NearDuplicates:
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.request_made, signal=signals.request_reached_downloader)
+        crawler.signals.connect(extension.response_received, signal=signals.response_received)
         return extension
 
     def load(self) -> None:
@@ -131,6 +134,13 @@ class NearDuplicates:
         self.take(verdict)
         return verdict
 
+    def response_received(self, response: Response, request: Request) -> None:
+        """Notice pages that are there no longer, whether or not their responses get as far as a callback."""
+        if response.status in _GONE_STATUSES and request.meta.get("neardup") is not False:
+            verdict = self.detector.gone(response.url)
+            if verdict is not None:
+                self.take(verdict)
+
     def take(self, verdict: Verdict) -> None:
         """Count, log and store a verdict."""
         if self.writer.error is not None:
@@ -139,8 +149,10 @@ class NearDuplicates:
         stats.inc_value(summary.STAT_OF_KIND[verdict.kind])
         if verdict.kind is Kind.NOT_HTML:
             return
-        stats.inc_value("neardup/pages")
         self.writer.put(verdict)
+        if verdict.kind is Kind.GONE:
+            return
+        stats.inc_value("neardup/pages")
         self._watch(verdict)
         if verdict.is_duplicate:
             if verdict.distance == 0:
@@ -259,7 +271,7 @@ class NearDuplicates:
 
     def _settle(self) -> bool:
         """Find canonical pages for the duplicates of pages that have changed; whether there were any."""
-        elected = self.store.settle(sorted(self.detector.unseated), self.detector.rule)
+        elected = self.store.settle(self.crawl_id, sorted(self.detector.unseated), self.detector.rule)
         if not elected.canonical and not elected.duplicates:
             return False
         logger.info(

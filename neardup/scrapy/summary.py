@@ -15,6 +15,7 @@ STAT_OF_KIND = {
     Kind.UNCHANGED: "neardup/unchanged",
     Kind.CHANGED: "neardup/changed",
     Kind.TOO_SHORT: "neardup/too_short",
+    Kind.GONE: "neardup/gone",
     Kind.NOT_HTML: "neardup/not_html",
 }
 
@@ -57,7 +58,7 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
     """The closing summary, several lines."""
     others = ", ".join(
         f"{_count(stats, name):,} {name.replace('_', ' ')}"
-        for name in ("unchanged", "changed", "too_short", "not_html")
+        for name in ("unchanged", "changed", "too_short", "gone", "not_html")
         if _count(stats, name)
     )
     dropped = _count(stats, "items_dropped")

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from neardup.rule import Rule
 
+_NEITHER = (Kind.TOO_SHORT.value, Kind.GONE.value)
+"""Kinds of pages that are neither canonical nor duplicates."""
+
 _IDS_AT_ONCE = 500
 _SKETCHES_AT_ONCE = 16_384
 """Sketches that are compared with one at a time, so that a huge cluster is not copied as a whole."""
@@ -49,19 +52,19 @@ class Elected:
         return self
 
 
-def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule) -> Elected:
+def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
     """Choose new canonical pages among the duplicates of pages that are not canonical any more; no relation names these then.
 
     The pages themselves are left alone: the caller removes them, or has given them another standing. Memory holds the
-    fingerprints and sketches of the duplicates of 500 of them at a time.
+    fingerprints and sketches of the duplicates of 500 of them at a time. All that changes is marked as of the batch.
     """
     elected = Elected()
     for some in in_parts(canonical_ids, _IDS_AT_ONCE):
-        elected += _reelect_some(connection, some, rule)
+        elected += _reelect_some(connection, some, rule, batch_id)
     return elected
 
 
-def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule) -> Elected:
+def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
     """Choose canonical pages for the duplicates of pages that have changed, and are stored as they are now.
 
     A page that still is canonical keeps those of its duplicates that are within the rule of it; for the others, and those of a page that is a
@@ -72,15 +75,19 @@ def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule) -> El
         page, relation = simhash_values.c, duplicate_values.c
         duplicates = select(relation.duplicate_hash_id).where(relation.duplicate_hash_id.in_(some))
         query = select(page.id).where(
-            page.id.in_(some), page.kind != Kind.TOO_SHORT.value, page.id.not_in(duplicates)
+            page.id.in_(some), page.kind.not_in(_NEITHER), page.id.not_in(duplicates)
         )
         standing = set(connection.execute(query).scalars())
-        elected += _reelect_some(connection, some, rule, standing)
+        elected += _reelect_some(connection, some, rule, batch_id, standing)
     return elected
 
 
 def _reelect_some(
-    connection: Connection, canonical_ids: list[int], rule: Rule, standing: Container[int] = ()
+    connection: Connection,
+    canonical_ids: list[int],
+    rule: Rule,
+    batch_id: int,
+    standing: Container[int] = (),
 ) -> Elected:
     """``standing``: those of the pages that are canonical still, and the first of their clusters."""
     roots = _members(connection, canonical_ids)
@@ -105,9 +112,14 @@ def _reelect_some(
         relation = duplicate_values.c.duplicate_hash_id
         connection.execute(delete(duplicate_values).where(relation.in_(ids)))
         page = simhash_values.c.id
-        connection.execute(update(simhash_values).where(page.in_(ids)).values(kind=Kind.NEW.value))
+        connection.execute(
+            update(simhash_values).where(page.in_(ids)).values(kind=Kind.NEW.value, batch_id=batch_id)
+        )
     if relations:
         connection.execute(_MOVE, relations)
+    for ids in in_parts((relation["page"] for relation in relations), _IDS_AT_ONCE):
+        page = simhash_values.c.id
+        connection.execute(update(simhash_values).where(page.in_(ids)).values(batch_id=batch_id))
     return Elected(len(canonical), len(relations))
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from neardup import hamming
 from neardup.pages import page_url, url_key
-from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.schema import TABLES, crawls, duplicate_values, simhash_values
 from neardup.store.statements import in_parts
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def store_sizes(connection: Connection) -> dict[str, int]:
     """Number of rows of each table."""
     return {
         table.name: connection.execute(select(func.count()).select_from(table)).scalar_one()
-        for table in (crawls, simhash_values, duplicate_values)
+        for table in TABLES
     }
 
 

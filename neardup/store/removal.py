@@ -15,6 +15,7 @@ from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 
 from neardup.store.election import Elected, reelect
 from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.statements import count_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,22 +78,27 @@ def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
     return Doomed(pages, duplicates, canonical, left_behind)
 
 
-def remove_pages(store: Store, condition: ColumnElement[bool], rule: Rule) -> Iterator[Removed]:
-    """Remove the pages of a condition with their relations; yields the sums after each transaction."""
+def remove_pages(
+    store: Store, condition: ColumnElement[bool], rule: Rule, *, leaving: int = 0
+) -> Iterator[Removed]:
+    """Remove the pages of a condition with their relations, and let no change count for the crawl ``leaving``.
+
+    Yields the sums after each transaction.
+    """
     removed = Removed()
     is_duplicate = exists().where(duplicate_values.c.duplicate_hash_id == simhash_values.c.id)
     for which in (is_duplicate, true()):
         query = select(simhash_values.c.id).where(condition, which).limit(_PAGES_AT_ONCE).with_for_update()
         while True:
             with store.writing() as connection:
+                batch_id = _count_change(connection, leaving)
                 ids = list(connection.execute(query).scalars())
                 if not ids:
                     break
                 relation = duplicate_values.c.duplicate_hash_id
                 found = connection.execute(delete(duplicate_values).where(relation.in_(ids)))
-                elected = reelect(connection, ids, rule)
+                elected = reelect(connection, ids, rule, batch_id)
                 connection.execute(delete(simhash_values).where(simhash_values.c.id.in_(ids)))
-                _count_change(connection)
             removed.pages += len(ids)
             removed.duplicates += found.rowcount
             removed.elected += elected
@@ -106,9 +112,10 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
     that of the crawl that saw it first, as far as the tables know (they name no crawl between). Relations that it found between pages
     that stay go to the last crawl of the duplicate.
     """
-    yield from remove_pages(store, only_of(crawl_id), rule)
+    yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
     page, relation = simhash_values.c, duplicate_values.c
     with store.writing() as connection:
+        _count_change(connection, crawl_id)
         connection.execute(
             update(simhash_values).where(page.crawl_id == crawl_id).values(crawl_id=page.last_crawl_id)
         )
@@ -120,7 +127,6 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
             update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last)
         )
         connection.execute(delete(crawls).where(crawls.c.id == crawl_id))
-        _count_change(connection)
 
 
 def crawl_ids(connection: Connection) -> dict[int, bool]:
@@ -141,11 +147,10 @@ def running(connection: Connection) -> list[int]:
     return list(connection.execute(query).scalars())
 
 
-def _count_change(connection: Connection) -> None:
-    """Have the state of the store differ from all before it.
+def _count_change(connection: Connection, leaving: int) -> int:
+    """Have the state of the store differ from all before it; returns the id of the change, a batch of the oldest crawl.
 
-    The oldest crawl counts it: one that runs leaves itself out when it compares states.
+    The oldest, because a crawl that runs leaves itself out when it compares states; but not one that is about to go.
     """
-    oldest = connection.execute(select(func.min(crawls.c.id))).scalar()
-    if oldest is not None:
-        connection.execute(update(crawls).where(crawls.c.id == oldest).values(batches=crawls.c.batches + 1))
+    oldest = connection.execute(select(func.min(crawls.c.id)).where(crawls.c.id != leaving)).scalar()
+    return 0 if oldest is None else count_batch(connection, oldest)

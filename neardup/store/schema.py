@@ -1,4 +1,4 @@
-"""The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; and ``crawls``."""
+"""The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; ``crawls`` and ``page_versions``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
 )
 
 from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
@@ -24,7 +25,7 @@ from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
 VERSION_TABLE = "neardup_alembic_version"
 """Alembic's bookkeeping; not its default name, because the database may be shared with an application that has one."""
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -64,6 +65,7 @@ crawls = Table(
     Column("recall_checked", Integer),
     Column("recall_found", Integer),
     Column("batches", Integer, nullable=False, server_default="0"),
+    Column("shared", SmallInteger, nullable=False, server_default="1"),
     **_MYSQL,
 )
 
@@ -86,6 +88,7 @@ simhash_values = Table(
     Column("last_seen", UtcDateTime, nullable=False, index=True),
     Column("links_skipped", Integer, nullable=False, server_default="0"),
     Column("flagged_at", UtcDateTime),
+    Column("batch_id", BigInteger, nullable=False, server_default="0", index=True),
     Index(None, "host", "last_seen"),
     **_MYSQL,
 )
@@ -103,3 +106,21 @@ duplicate_values = Table(
     Column("found_at", UtcDateTime, nullable=False),
     **_MYSQL,
 )
+
+page_versions = Table(
+    "page_versions",
+    metadata,
+    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("page_id", BigInteger, ForeignKey("simhash_values.id"), nullable=False),
+    Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("seen_at", UtcDateTime, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("hash_value", Unsigned64),
+    Column("features", Integer, nullable=False),
+    Column("own_distance", SmallInteger),
+    UniqueConstraint("page_id", "seen_at"),
+    **_MYSQL,
+)
+
+TABLES = (crawls, simhash_values, duplicate_values, page_versions)
+"""No row refers to one of a later table."""

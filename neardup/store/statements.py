@@ -13,12 +13,15 @@ from neardup.store.schema import crawls, duplicate_values, simhash_values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from sqlalchemy import Table
+    from sqlalchemy import Connection, Table
     from sqlalchemy.sql.base import ReadOnlyColumnCollection
     from sqlalchemy.sql.dml import Insert
 
     Assignments = Callable[[ReadOnlyColumnCollection[str, Any]], list[tuple[str, Any]]]
     """Given the columns of the row that would have been inserted: what to set in the row that is there."""
+
+BATCHES_PER_CRAWL = 1_000_000_000
+"""Ids of batches are crawl id × this + n, like those of pages."""
 
 _KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen", "flagged_at"}
 """What the first crawl that saw a page said of it stays."""
@@ -90,4 +93,19 @@ SET_FLAGGED = (
     .values(flagged_at=bindparam("at"))
 )
 
-COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)
+_COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)
+_BATCHES = select(crawls.c.batches).where(crawls.c.id == bindparam("crawl"))
+
+
+def count_batch(connection: Connection, crawl_id: int) -> int:
+    """Count a transaction that writes pages as one more of this crawl, before it writes; returns the id of the batch.
+
+    The row of the crawl is locked until the transaction ends, so the ids of a crawl's batches are in the order of their commits.
+    """
+    connection.execute(_COUNT_BATCH, {"crawl": crawl_id})
+    return batch_id(crawl_id, connection.execute(_BATCHES, {"crawl": crawl_id}).scalar_one())
+
+
+def batch_id(crawl_id: int, number: int) -> int:
+    """The id of a crawl's so-and-so-manieth batch."""
+    return crawl_id * BATCHES_PER_CRAWL + number

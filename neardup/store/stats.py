@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
-TABLES = (crawls, simhash_values, duplicate_values)
-
 _CANONICAL = (Kind.NEW.value, Kind.UNCHANGED.value, Kind.CHANGED.value)
 
 _BYTES_OF_TABLE = {

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from neardup.errors import SchemeMismatch
 from neardup.pages import PAGES_PER_CRAWL
 from neardup.store import election, migrate
+from neardup.store.election import Elected
 from neardup.store.engine import (
     ANSWER_SECONDS,
     PATIENT_SECONDS,
@@ -26,9 +27,10 @@ from neardup.store.engine import (
 )
 from neardup.store.migrate import State
 from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.statements import count_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import timedelta
     from types import TracebackType
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
     from neardup.errors import DatabaseUnavailable
     from neardup.rule import Rule
-    from neardup.store.election import Elected
 
 _ROWS_AT_ONCE = 10_000
 
@@ -175,11 +176,14 @@ class Store:
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
 
-    def settle(self, changed_ids: Iterable[int], rule: Rule) -> Elected:
+    def settle(self, crawl_id: int, changed_ids: Collection[int], rule: Rule) -> Elected:
         """Give the duplicates of canonical pages that have changed their canonical pages, by :func:`neardup.store.election.settle`."""
+        if not changed_ids:
+            return Elected()
         try:
             with self.begin_write() as connection:
-                return election.settle(connection, changed_ids, rule)
+                batch_id = count_batch(connection, crawl_id)
+                return election.settle(connection, changed_ids, rule, batch_id)
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
 

@@ -10,8 +10,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from neardup.archive.layout import Column, Header, Kind, Table
 from neardup.errors import ConfigurationError, StoreError
-from neardup.store.schema import REVISION, crawls, duplicate_values
-from neardup.store.stats import TABLES
+from neardup.store.schema import REVISION, TABLES, crawls, duplicate_values, page_versions
 from neardup.store.store import last_crawl_id
 from neardup.store.types import Unsigned64, UtcDateTime
 
@@ -149,9 +148,9 @@ def _count_on(connection: Connection) -> None:
     """Have the next crawl and the next relation get ids that none has had."""
     last = last_crawl_id(connection)
     if connection.dialect.name == "postgresql":
-        relation = connection.execute(select(func.max(duplicate_values.c.id))).scalar() or 0
-        for table, highest in ((crawls, last), (duplicate_values, relation)):
-            if highest:
+        for table in (crawls, duplicate_values, page_versions):
+            stored = connection.execute(select(func.max(table.c.id))).scalar() or 0
+            if highest := last if table is crawls else stored:
                 connection.execute(
                     text("SELECT setval(pg_get_serial_sequence(:name, 'id'), :highest)"),
                     {"name": table.name, "highest": highest},

@@ -213,8 +213,9 @@ class Writer:
         """One transaction: pages first, because relations refer to them."""
         relations: list[dict[str, Any]] = []
         with self.store.begin_write() as connection:
+            batch_id = statements.count_batch(connection, self.crawl_id)
             if batch.verdicts:
-                rows = [self._page_row(verdict, seen) for verdict, seen in batch.verdicts.values()]
+                rows = [self._page_row(verdict, seen, batch_id) for verdict, seen in batch.verdicts.values()]
                 connection.execute(self._upsert_page, rows)
                 self._learn_stored_ids(connection, rows)
                 relations = [
@@ -243,7 +244,6 @@ class Writer:
                     statements.SET_FLAGGED,
                     [{"page_id": self._id(page), "at": at} for page, at in batch.flags.items()],
                 )
-            connection.execute(statements.COUNT_BATCH, {"crawl": self.crawl_id})
         self.rows_written += len(batch.verdicts) + len(relations)
 
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
@@ -259,7 +259,7 @@ class Writer:
     def _id(self, page_id: int) -> int:
         return self._stored_id.get(page_id, page_id)
 
-    def _page_row(self, verdict: Verdict, seen: datetime) -> dict[str, Any]:
+    def _page_row(self, verdict: Verdict, seen: datetime, batch_id: int) -> dict[str, Any]:
         fingerprint = verdict.fingerprint
         return {
             "id": verdict.page_id,
@@ -277,6 +277,7 @@ class Writer:
             "first_seen": seen,
             "last_seen": seen,
             "links_skipped": 0,
+            "batch_id": batch_id,
         }
 
     def _relation_row(self, verdict: Verdict, seen: datetime) -> dict[str, Any]:
