@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from neardup import hamming
 
@@ -30,6 +30,15 @@ class Kind(StrEnum):
     """Known, and answered with 404 or 410: remembered, but never matched."""
     NOT_HTML = "not_html"
     """Not an HTML page: left alone, not stored."""
+
+
+class Relation(NamedTuple):
+    """A duplicate and its canonical page, by their ids, and how near they are; ``resemblance`` is None if a sketch is not known."""
+
+    duplicate_id: int
+    canonical_id: int
+    distance: int
+    resemblance: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +71,13 @@ class Verdict:
     def percentage(self) -> float | None:
         """Duplication percentage against the canonical page (see :func:`neardup.hamming.percentage`)."""
         return None if self.distance is None else hamming.percentage(self.distance)
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation to the canonical page; None unless the page is a duplicate."""
+        if self.page_id is None or self.canonical_id is None or self.distance is None:
+            return None
+        return Relation(self.page_id, self.canonical_id, self.distance, self.resemblance)
 
     def as_dict(self) -> dict[str, object]:
         """The parts that a feed or a log can hold, as plain values."""

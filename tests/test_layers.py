@@ -35,7 +35,7 @@ LAYERS = (
     ("crawler", "neardup.__main__"),
     ("neardup.cli", "neardup.commands"),
     ("neardup.scrapy",),
-    ("neardup.detector", "neardup.store"),
+    ("neardup.detector", "neardup.following", "neardup.store"),
     ("neardup.evaluation",),
     (
         "neardup.archive",

@@ -364,7 +364,7 @@ class TestCommands:
             "section,crawl,spider,started,finished,reason,pages_first,pages_last,duplicates,scheme"
         )
         assert lines[1].startswith(
-            "crawls,1,s1,2020-01-01 00:00:00,2020-01-01 00:00:00,not finished,2,2,1,word-tf/"
+            "crawls,1,s1,2020-01-01 00:00:00,2020-01-01 00:00:00,not finished,yes,2,2,1,word-tf/"
         )
         assert lines[3].startswith("crawls,3,s3,")
 

@@ -415,6 +415,18 @@ class TestSettings:
             ("NEARDUP_ACTION", "ignore", "must be one of record, nofollow, drop, skip, not 'ignore'"),
             ("NEARDUP_ENABLED", "maybe", "must be True or False, not 'maybe'"),
             ("NEARDUP_ENABLED", [], "NEARDUP_ENABLED must be True or False, not []"),
+            (
+                "NEARDUP_WHEN_UNAVAILABLE",
+                "wait",
+                "NEARDUP_WHEN_UNAVAILABLE must be one of close, continue, not 'wait'",
+            ),
+            ("NEARDUP_SHARE", "never", "NEARDUP_SHARE must be one of live, finished, not 'never'"),
+            (
+                "NEARDUP_SHARE_INTERVAL",
+                "-1",
+                "NEARDUP_SHARE_INTERVAL must be a number of seconds, 0 or more, not '-1'",
+            ),
+            ("NEARDUP_SHARE_INTERVAL", "inf", "NEARDUP_SHARE_INTERVAL must be a number of seconds"),
             ("NEARDUP_MAX_AGE", "1y", "NEARDUP_MAX_AGE: '1y' is no age like 12h, 90d or 8w"),
             ("NEARDUP_FEATURES", "nope", "NEARDUP_FEATURES: there are no features 'nope', but word-tf, "),
             ("NEARDUP_FEATURES", "word-tfidf:/no.npz", "NEARDUP_FEATURES: /no.npz: no table of frequencies"),

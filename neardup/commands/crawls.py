@@ -1,4 +1,4 @@
-"""``neardup crawls``: the crawls that the store knows; ``neardup crawls remove N`` takes one out again with all that only it brought."""
+"""``neardup crawls``: the crawls that the store knows; ``remove N`` takes one out again with all that only it brought, ``share N`` shows others its pages."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ _COLUMNS = (
     "started",
     "finished",
     "reason",
+    "shared",
     "pages_first",
     "pages_last",
     "duplicates",
@@ -43,12 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--yes", action="store_true", help="do not ask, even if a crawl has not ended or seems to be running"
     )
     database.add_arguments(remove, default=argparse.SUPPRESS)
+    text = "let other crawls see the pages of a crawl that was kept apart (NEARDUP_SHARE) and has not been finished"
+    share = verbs.add_parser("share", help=text, description=text)
+    share.add_argument("crawl", type=int, metavar="N", help="its number, as neardup crawls shows it")
+    database.add_arguments(share, default=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> None:
     with database.open_store(database.read_options(arguments)) as store:
         if arguments.crawls_verb == "remove":
             _remove(store, arguments.crawl, yes=arguments.yes)
+            return
+        if arguments.crawls_verb == "share":
+            if not store.share_crawl(arguments.crawl):
+                with store.reading() as connection:
+                    raise _no_such_crawl(store, arguments.crawl, list(removal.crawl_ids(connection)))
+            print(f"{store.location}: other crawls see the pages of crawl {arguments.crawl}")
             return
         with store.reading() as connection:
             rows = stats.crawl_rows(connection)
@@ -64,6 +75,7 @@ def _values(row: CrawlRow) -> tuple[object, ...]:
         f"{row.started_at:%Y-%m-%d %H:%M:%S}",
         None if row.finished_at is None else f"{row.finished_at:%Y-%m-%d %H:%M:%S}",
         row.finish_reason or "not finished",
+        "yes" if row.shared else "no",
         row.pages_first,
         row.pages_last,
         row.duplicates,
@@ -75,7 +87,7 @@ def _remove(store: Store, crawl_id: int, *, yes: bool) -> None:
     with store.reading() as connection:
         ended = removal.crawl_ids(connection)
         if crawl_id not in ended:
-            raise NeardupError(f"there is no crawl {crawl_id} in {store.location}, but {_named(list(ended))}")
+            raise _no_such_crawl(store, crawl_id, list(ended))
         if not yes:
             if not ended[crawl_id]:
                 raise NeardupError(
@@ -97,8 +109,8 @@ def _ask(question: str) -> None:
         raise NeardupError("nothing is removed")
 
 
-def _named(ids: list[int]) -> str:
-    if not ids:
-        return "none at all"
-    shown = ", ".join(map(str, ids[-_MOST_NAMED:]))
-    return shown if len(ids) <= _MOST_NAMED else f"{len(ids)} others, the last of them {shown}"
+def _no_such_crawl(store: Store, crawl_id: int, ids: list[int]) -> NeardupError:
+    named = ", ".join(map(str, ids[-_MOST_NAMED:])) or "none at all"
+    if len(ids) > _MOST_NAMED:
+        named = f"{len(ids)} others, the last of them {named}"
+    return NeardupError(f"there is no crawl {crawl_id} in {store.location}, but {named}")

@@ -15,11 +15,12 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from neardup.detector import Detector
-from neardup.errors import StoreError
+from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.pages import PAGES_PER_CRAWL
 from neardup.scrapy import summary
+from neardup.scrapy.following import Following
 from neardup.scrapy.loop import run_in_thread, sleep
-from neardup.scrapy.options import Action, Options, data_folder, is_enabled
+from neardup.scrapy.options import Action, Options, Share, WhenUnavailable, data_folder, is_enabled
 from neardup.scrapy.restart import Restart
 from neardup.scrapy.verdicts import set_verdict
 from neardup.store.store import Store
@@ -67,7 +68,9 @@ class NearDuplicates:
         self.store = store
         # Commands such as ``scrapy shell`` make the extensions before the spider.
         spider = crawler.spider or crawler.spidercls
-        self.crawl_id = store.begin_crawl(spider=str(spider.name), settings=options.recorded)
+        self.crawl_id = store.begin_crawl(
+            spider=str(spider.name), settings=options.recorded, shared=options.share is Share.LIVE
+        )
         self.detector = Detector(
             options.detector, reader=reader, first_id=self.crawl_id * PAGES_PER_CRAWL + 1
         )
@@ -79,6 +82,13 @@ class NearDuplicates:
             max_age=options.max_age,
         )
         self.writer = Writer(store, self.crawl_id)
+        self.following = Following(
+            self.detector,
+            store,
+            self.crawl_id,
+            interval=options.share_interval,
+            reconcile=options.share is Share.LIVE,
+        )
         self.watch = ClusterWatch()
         self.doomed_items: dict[int, tuple[object, Verdict]] = {}
         """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
@@ -86,6 +96,7 @@ class NearDuplicates:
         self._requests_made: set[int] = set()
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
         self._closing: Deferred[None] | None = None
+        self._goes_on = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicates:
@@ -144,12 +155,13 @@ class NearDuplicates:
     def take(self, verdict: Verdict) -> None:
         """Count, log and store a verdict."""
         if self.writer.error is not None:
-            self._close_crawl(self.writer.error)
+            self._database_away(self.writer.error)
         stats = self.crawler.stats
         stats.inc_value(summary.STAT_OF_KIND[verdict.kind])
         if verdict.kind is Kind.NOT_HTML:
             return
         self.writer.put(verdict)
+        self.following.judged(verdict.page_id)
         if verdict.kind is Kind.GONE:
             return
         stats.inc_value("neardup/pages")
@@ -186,6 +198,20 @@ class NearDuplicates:
             },
             extra={"spider": self.crawler.spider},
         )
+
+    def _database_away(self, error: StoreError) -> None:
+        """Close the crawl, or say that it goes on."""
+        if self.options.when_unavailable is WhenUnavailable.CLOSE or not isinstance(
+            error, DatabaseUnavailable
+        ):
+            self._close_crawl(error)
+        elif not self._goes_on:
+            self._goes_on = True
+            logger.error(
+                "neardup: %(error)s; the crawl goes on all the same (NEARDUP_WHEN_UNAVAILABLE), and what it finds waits in memory",
+                {"error": error},
+                extra={"spider": self.crawler.spider},
+            )
 
     def _close_crawl(self, error: StoreError) -> None:
         # Not by raising CloseSpider, which Scrapy does not heed in pipelines. Rows of pages still under way are kept.
@@ -238,10 +264,12 @@ class NearDuplicates:
         if interval > 0:
             self._progress = create_looping_call(self._log_progress)
             self._progress.start(interval, now=False)
+        self.following.start(self.writer)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         if self._progress is not None and self._progress.running:
             self._progress.stop()
+        await self.following.stop()
         try:
             await run_in_thread(lambda: self._close_store(reason))
         except StoreError as exc:
@@ -258,28 +286,29 @@ class NearDuplicates:
         try:
             if self.detector.recall is not None:
                 self.detector.recall.close()
+            self.writer.flush()
+            if self.writer.error is None:
+                self.following.catch_up(self.writer)
+                self._settle()
             self.writer.close()
             self._update_stats()
-            moved = self._settle()
             self.store.finish_crawl(
                 self.crawl_id, reason=reason, counts=summary.counts_of_crawl(self.crawler.stats.get_stats())
             )
-            if self.writer.rows_rejected == 0 and not moved:  # what is known is what is stored
+            if self.writer.rows_rejected == 0:  # what is known is what is stored
                 self.restart.save()
         finally:
             self.store.close()
 
-    def _settle(self) -> bool:
-        """Find canonical pages for the duplicates of pages that have changed; whether there were any."""
-        elected = self.store.settle(self.crawl_id, sorted(self.detector.unseated), self.detector.rule)
-        if not elected.canonical and not elected.duplicates:
-            return False
-        logger.info(
-            "neardup: of the duplicates of canonical pages that have changed, %(canonical)d became canonical and %(duplicates)d are"
-            " duplicates as before or of these; the next crawl reads the tables",
-            {"canonical": elected.canonical, "duplicates": elected.duplicates},
-        )
-        return True
+    def _settle(self) -> None:
+        """Find canonical pages for the duplicates of pages that are canonical no longer."""
+        elected = self.following.settle(self.writer)
+        if elected.canonical or elected.duplicates:
+            logger.info(
+                "neardup: of the duplicates of pages that are canonical no longer, %(canonical)d became canonical and %(duplicates)d are"
+                " duplicates as before or of others",
+                {"canonical": elected.canonical, "duplicates": elected.duplicates},
+            )
 
     def _update_stats(self) -> None:
         """Set the stats that are sums kept elsewhere."""
@@ -295,6 +324,8 @@ class NearDuplicates:
             ("rows_written", self.writer.rows_written),
             ("rows_rejected", self.writer.rows_rejected),
             ("store_retries", self.writer.retries),
+            ("pages_followed", self.following.pages),
+            ("reconciled", self.following.reconciled),
             *(
                 (f"seconds/{step}", round(spent, 6))
                 for step, spent in asdict(detector.reader.seconds).items()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import operator
 import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from scrapy.settings import BaseSettings
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 DATABASE_URL = "NEARDUP_DATABASE_URL"
 """Name of the setting, and of the environment variable that stands in for it."""
@@ -46,7 +49,10 @@ SETTINGS = (
     "NEARDUP_ENABLED",
     "NEARDUP_ACTION",
     DATABASE_URL,
+    "NEARDUP_WHEN_UNAVAILABLE",
     "NEARDUP_SNAPSHOT",
+    "NEARDUP_SHARE",
+    "NEARDUP_SHARE_INTERVAL",
     "NEARDUP_MAX_AGE",
     *_FIELD_OF_DETECTOR_OPTION.values(),
     "NEARDUP_CONTENT_FIELD",
@@ -68,6 +74,24 @@ class Action(StrEnum):
     """Its callback is not called."""
 
 
+class Share(StrEnum):
+    """When other crawls see the pages of a crawl."""
+
+    LIVE = "live"
+    """As soon as they are stored."""
+    FINISHED = "finished"
+    """When all of them are stored, at the end of the crawl."""
+
+
+class WhenUnavailable(StrEnum):
+    """What becomes of a crawl whose database stays away."""
+
+    CLOSE = "close"
+    """It is closed."""
+    CONTINUE = "continue"
+    """It goes on, and its rows wait in memory."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """All settings of neardup. The README describes each."""
@@ -76,6 +100,9 @@ class Options:
     action: Action
     database_url: str
     snapshot: bool
+    when_unavailable: WhenUnavailable
+    share: Share
+    share_interval: float
     max_age: timedelta | None
     detector: DetectorOptions
     content_field: str | None
@@ -88,9 +115,14 @@ class Options:
         _refuse_unknown(settings)
         return cls(
             enabled=is_enabled(settings),
-            action=_action(settings),
+            action=_choice(settings, "NEARDUP_ACTION", Action, Action.NOFOLLOW),
             database_url=database_url(settings),
             snapshot=_switch(settings, "NEARDUP_SNAPSHOT"),
+            when_unavailable=_choice(
+                settings, "NEARDUP_WHEN_UNAVAILABLE", WhenUnavailable, WhenUnavailable.CLOSE
+            ),
+            share=_choice(settings, "NEARDUP_SHARE", Share, Share.LIVE),
+            share_interval=_seconds(settings, "NEARDUP_SHARE_INTERVAL", 5.0),
             max_age=_max_age(settings),
             detector=_detector_options(settings),
             content_field=settings.get("NEARDUP_CONTENT_FIELD") or None,
@@ -154,13 +186,23 @@ def _max_age(settings: BaseSettings) -> timedelta | None:
         raise ConfigurationError(f"NEARDUP_MAX_AGE: {exc}") from exc
 
 
-def _action(settings: BaseSettings) -> Action:
-    value = settings.get("NEARDUP_ACTION", Action.NOFOLLOW)
+def _choice(settings: BaseSettings, name: str, choices: type[_Choice], default: _Choice) -> _Choice:
+    value = settings.get(name, default)
     try:
-        return Action(value)
+        return choices(value)
     except ValueError as exc:
-        allowed = ", ".join(Action)
-        raise ConfigurationError(f"NEARDUP_ACTION must be one of {allowed}, not {value!r}") from exc
+        raise ConfigurationError(f"{name} must be one of {', '.join(choices)}, not {value!r}") from exc
+
+
+def _seconds(settings: BaseSettings, name: str, default: float) -> float:
+    value = settings.get(name, default)
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0.0 <= seconds < math.inf:
+        raise ConfigurationError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
+    return seconds
 
 
 def _whole_number(value: Any) -> int:

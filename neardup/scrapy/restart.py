@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from neardup import snapshot
+from neardup.following import astray
 from neardup.snapshot import SnapshotError, SnapshotMissing
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Restart:
         if not self._load_snapshot():
             source = "tables"
             self.detector.restore(self.store.known_pages(max_age=self.max_age))
+        # What a crawl that died has left to settle is settled at the end of this one.
+        self.detector.unseated.update(astray(self.detector.pages, self.detector.rule.max_distance))
         logger.info(
             "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
             " loaded from the %(source)s in %(seconds).2f s",

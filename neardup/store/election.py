@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from neardup.store.statements import in_parts
 from neardup.verdict import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy.typing as npt
     from sqlalchemy import Connection
@@ -67,19 +68,33 @@ def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule, ba
 def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
     """Choose canonical pages for the duplicates of pages that have changed, and are stored as they are now.
 
-    A page that still is canonical keeps those of its duplicates that are within the rule of it; for the others, and those of a page that is a
-    duplicate or too short by now, it is a re-election.
+    A page that still is canonical keeps those of its duplicates that are within the rule of it, and hands those of them that are within the
+    rule of its own canonical page to that one if it has become a duplicate; for the others it is a re-election.
     """
     elected = Elected()
     for some in in_parts(changed_ids, _IDS_AT_ONCE):
-        page, relation = simhash_values.c, duplicate_values.c
-        duplicates = select(relation.duplicate_hash_id).where(relation.duplicate_hash_id.in_(some))
-        query = select(page.id).where(
-            page.id.in_(some), page.kind.not_in(_NEITHER), page.id.not_in(duplicates)
-        )
-        standing = set(connection.execute(query).scalars())
-        elected += _reelect_some(connection, some, rule, batch_id, standing)
+        elected += _reelect_some(connection, some, rule, batch_id, _heads(connection, some))
     return elected
+
+
+def _heads(connection: Connection, changed_ids: list[int]) -> dict[int, int]:
+    """The pages that the duplicates of some pages may become duplicates of: the page itself, or its canonical page."""
+    page, relation = simhash_values.c, duplicate_values.c
+    above = dict(
+        connection.execute(
+            select(relation.duplicate_hash_id, relation.actual_hash_id).where(
+                relation.duplicate_hash_id.in_(changed_ids)
+            )
+        ).all()
+    )
+    wanted = {page_id: above.get(page_id, page_id) for page_id in changed_ids}
+    query = (
+        select(page.id)
+        .join_from(simhash_values, duplicate_values, relation.duplicate_hash_id == page.id, isouter=True)
+        .where(page.id.in_(set(wanted.values())), page.kind.not_in(_NEITHER), relation.id.is_(None))
+    )
+    canonical = set(connection.execute(query).scalars())
+    return {page_id: head for page_id, head in wanted.items() if head in canonical}
 
 
 def _reelect_some(
@@ -87,25 +102,25 @@ def _reelect_some(
     canonical_ids: list[int],
     rule: Rule,
     batch_id: int,
-    standing: Container[int] = (),
+    heads: Mapping[int, int] = MappingProxyType({}),
 ) -> Elected:
-    """``standing``: those of the pages that are canonical still, and the first of their clusters."""
+    """``heads``: canonical pages that come first in the clusters of some of the pages."""
     roots = _members(connection, canonical_ids)
-    for page_id in set(roots.values()):
-        if page_id in standing:
-            roots[page_id] = page_id
-    pages = _Pages(connection, sorted(roots))
+    heads = {root: heads[root] for root in set(roots.values()) if root in heads}
+    pages = _Pages(connection, sorted({*roots, *heads.values()}))
+    places_of = {page_id: place for place, page_id in enumerate(pages.ids)}
     clusters: dict[int, list[int]] = {}
-    for place, page_id in enumerate(pages.ids):
-        clusters.setdefault(roots[page_id], []).append(place)
+    for page_id in sorted(roots):
+        clusters.setdefault(roots[page_id], []).append(places_of[page_id])
     canonical: list[int] = []
     relations: list[dict[str, Any]] = []
     now = datetime.now(UTC)
     for root, places in clusters.items():
-        if root in standing:
-            places.insert(0, places.pop(places.index(pages.ids.index(root))))
+        head = heads.get(root)
+        if head is not None:
+            places.insert(0, places_of[head])
         for page_id, followers in pages.stars(np.array(places), rule):
-            if page_id != root:
+            if page_id != head:
                 canonical.append(page_id)
             relations += [{**follower, "canonical": page_id, "now": now} for follower in followers]
     for ids in in_parts(canonical, _IDS_AT_ONCE):
@@ -124,12 +139,13 @@ def _reelect_some(
 
 
 def _members(connection: Connection, canonical_ids: list[int]) -> dict[int, int]:
-    """The duplicates of some pages, and the page that each of them hangs on.
+    """The duplicates of some pages, and the last of these pages that each of them hangs on.
 
-    Two crawls at once can make a page that has duplicates a duplicate: those come along, and the chain ends as stars.
+    Crawls that run at once can make a page that has duplicates a duplicate, also one of these pages a duplicate of another: those come
+    along, and the chain ends as stars.
     """
     relation = duplicate_values.c
-    roots = {page_id: page_id for page_id in canonical_ids}
+    above: dict[int, int] = {}
     last = canonical_ids
     while last:
         found: list[int] = []
@@ -138,13 +154,19 @@ def _members(connection: Connection, canonical_ids: list[int]) -> dict[int, int]
                 relation.actual_hash_id.in_(ids)
             )
             for actual, duplicate in connection.execute(query.with_for_update()):
-                if duplicate not in roots:
-                    roots[duplicate] = roots[actual]
+                if duplicate not in above:
+                    above[duplicate] = actual
                     found.append(duplicate)
         last = found
-    for page_id in canonical_ids:
-        del roots[page_id]
-    return roots
+    return {page_id: _top(page_id, above) for page_id in above}
+
+
+def _top(page_id: int, above: Mapping[int, int]) -> int:
+    """Where a chain ends; anywhere in it if it ends nowhere, because two crawls have made two pages each other's duplicates."""
+    seen = {page_id}
+    while (page_id := above.get(page_id, page_id)) not in seen:
+        seen.add(page_id)
+    return min(seen) if page_id in above else page_id
 
 
 class _Pages:

@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, case, delete, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -79,6 +80,12 @@ IDS_BY_KEY = select(simhash_values.c.url_key, simhash_values.c.id).where(
 
 DELETE_RELATIONS = delete(duplicate_values).where(
     duplicate_values.c.duplicate_hash_id.in_(bindparam("ids", expanding=True))
+)
+
+SET_DUPLICATE = (
+    update(simhash_values)
+    .where(simhash_values.c.id.in_(bindparam("ids", expanding=True)))
+    .values(kind=Kind.DUPLICATE.value, batch_id=bindparam("batch"))
 )
 
 SET_LINKS_SKIPPED = (

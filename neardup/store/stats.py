@@ -67,6 +67,7 @@ class CrawlRow:
     started_at: datetime
     finished_at: datetime | None
     finish_reason: str | None
+    shared: bool
     pages_first: int
     pages_last: int
     duplicates: int
@@ -147,6 +148,7 @@ def crawl_rows(connection: Connection) -> list[CrawlRow]:
             started_at=row.started_at,
             finished_at=row.finished_at,
             finish_reason=row.finish_reason,
+            shared=bool(row.shared),
             pages_first=first.get(row.id, 0),
             pages_last=last.get(row.id, 0),
             duplicates=found.get(row.id, 0),

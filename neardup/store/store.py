@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from sqlalchemy import case, func, insert, literal, select, update
+from sqlalchemy import case, func, insert, literal, or_, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from neardup.errors import SchemeMismatch
 from neardup.pages import PAGES_PER_CRAWL
-from neardup.store import election, migrate
-from neardup.store.election import Elected
+from neardup.store import election, migrate, tail
 from neardup.store.engine import (
     ANSWER_SECONDS,
     PATIENT_SECONDS,
@@ -30,7 +29,7 @@ from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.statements import count_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import timedelta
     from types import TracebackType
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 
     from neardup.errors import DatabaseUnavailable
     from neardup.rule import Rule
+    from neardup.store.election import Elected
+    from neardup.store.tail import WrittenPage
 
 _ROWS_AT_ONCE = 10_000
 
@@ -149,13 +150,17 @@ class Store:
         """The error to raise for a failure of the database: DatabaseUnavailable with the driver's reason."""
         return unavailable(self._url, exc)
 
-    def begin_crawl(self, *, spider: str, settings: Mapping[str, object]) -> int:
-        """Record that a crawl starts; returns its id, which no other crawl has."""
+    def begin_crawl(self, *, spider: str, settings: Mapping[str, object], shared: bool = True) -> int:
+        """Record that a crawl starts; returns its id, which no other crawl has.
+
+        ``shared``: whether other crawls see its pages before it has been finished.
+        """
         row = {
             "spider": spider[:255],
             "started_at": datetime.now(UTC),
             "scheme": self.scheme,
             "settings": json.dumps(settings, sort_keys=True),
+            "shared": int(shared),
         }
         try:
             with self.begin_write() as connection:
@@ -168,22 +173,36 @@ class Store:
         return int(key[0])
 
     def finish_crawl(self, crawl_id: int, *, reason: str, counts: Mapping[str, int]) -> None:
-        """Record the end of a crawl and its sums, by the names of the columns of ``crawls``."""
-        values = {"finished_at": datetime.now(UTC), "finish_reason": reason[:255], **counts}
+        """Record the end of a crawl, all of which is stored, and its sums, by the names of the columns of ``crawls``.
+
+        From now on other crawls see its pages.
+        """
+        values = {"finished_at": datetime.now(UTC), "finish_reason": reason[:255], "shared": 1, **counts}
         try:
             with self.begin_write() as connection:
                 connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(values))
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
 
-    def settle(self, crawl_id: int, changed_ids: Collection[int], rule: Rule) -> Elected:
-        """Give the duplicates of canonical pages that have changed their canonical pages, by :func:`neardup.store.election.settle`."""
-        if not changed_ids:
-            return Elected()
+    def share_crawl(self, crawl_id: int) -> bool:
+        """Let other crawls see the pages of a crawl from now on; False if there is no such crawl."""
+        with self.writing() as connection:
+            found = connection.execute(select(crawls.c.id).where(crawls.c.id == crawl_id)).scalar()
+            connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(shared=1))
+        return found is not None
+
+    def settle(
+        self, crawl_id: int, changed_ids: Iterable[int], rule: Rule
+    ) -> tuple[Elected, list[WrittenPage]]:
+        """Give the duplicates of canonical pages that have changed their canonical pages, by :func:`neardup.store.election.settle`.
+
+        Also returns the pages whose standing this has changed.
+        """
         try:
             with self.begin_write() as connection:
                 batch_id = count_batch(connection, crawl_id)
-                return election.settle(connection, changed_ids, rule, batch_id)
+                elected = election.settle(connection, changed_ids, rule, batch_id)
+                return elected, tail.pages_of_batch(connection, batch_id)
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
 
@@ -198,11 +217,11 @@ class Store:
         """What has been written by all crawls but one: equal states, equal pages.
 
         A crawl counts its batches in the transaction that writes them, so no page is stored or changed without the state
-        changing. Crawls that have not written are left out.
+        changing. Crawls that have not written are left out, and those that are not shared.
         """
         query = (
             select(crawls.c.id, crawls.c.started_at, crawls.c.batches)
-            .where(crawls.c.id != but, crawls.c.batches > 0)
+            .where(crawls.c.id != but, crawls.c.batches > 0, crawls.c.shared != 0)
             .order_by(crawls.c.id)
         )
         with self.reading(patiently=False) as connection:
@@ -211,7 +230,7 @@ class Store:
     def known_pages(self, *, max_age: timedelta | None = None) -> Iterator[StoredPage]:
         """All stored pages in the order of their ids, read in parts so that memory holds none of them twice.
 
-        Pages last seen longer ago than ``max_age`` are not fresh.
+        Pages that were seen by crawls only that are not shared are left out. Those last seen longer ago than ``max_age`` are not fresh.
         """
         fresh: ColumnElement[int] = literal(1)
         if max_age is not None:
@@ -234,7 +253,12 @@ class Store:
             )
             .order_by(simhash_values.c.id)
         )
+        hidden = select(crawls.c.id).where(crawls.c.shared == 0)
         with self.reading() as connection:
+            # Two conditions on each page cost time, which few have reason to pay.
+            if ids := list(connection.execute(hidden).scalars()):
+                page = simhash_values.c
+                query = query.where(or_(page.crawl_id.not_in(ids), page.last_crawl_id.not_in(ids)))
             for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
                 yield StoredPage(*row)
 

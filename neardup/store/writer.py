@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError, StatementError
 
-from neardup import sketch
+from neardup import hamming, sketch
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.pages import url_key
 from neardup.store import statements
-from neardup.verdict import Kind, Verdict
+from neardup.verdict import Kind, Relation, Verdict
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -33,14 +33,17 @@ _MOST_ROWS_OF_A_BATCH = 5_000
 
 @dataclass(slots=True)
 class _Batch:
-    """What is stored in one transaction, by page: last verdicts, links that were not followed, canonical pages flagged."""
+    """What is stored in one transaction, by page: last verdicts, links that were not followed, canonical pages flagged, and pages
+    that have become duplicates because two crawls had called near-copies new.
+    """
 
     verdicts: dict[int, tuple[Verdict, datetime]] = field(default_factory=dict)
     links: dict[int, int] = field(default_factory=dict)
     flags: dict[int, datetime] = field(default_factory=dict)
+    reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.verdicts) + len(self.links) + len(self.flags)
+        return len(self.verdicts) + len(self.links) + len(self.flags) + len(self.reconciled)
 
 
 class Writer:
@@ -49,7 +52,7 @@ class Writer:
     A batch is written when ``batch_rows`` have gathered or the oldest has waited ``batch_seconds``; each is one transaction of
     page rows, relations and skipped links, and harmless if it is tried twice. A failure of the database is retried with
     growing waits and one warning. When it has lasted ``give_up_after`` seconds, ``error`` is set for the crawl to see; nothing
-    is discarded, and the retries go on until :meth:`close`.
+    is discarded, and the retries go on until they succeed, which takes ``error`` back, or until :meth:`close`.
 
     A row that the database refuses by itself (not because it is away) is logged and counted in ``rows_rejected``; the rest of
     its batch is stored.
@@ -81,6 +84,7 @@ class Writer:
         self._writing = _Batch()
         self._changed = threading.Condition()
         self._closing = False
+        self._hurried = False
         self._stored_id: dict[int, int] = {}
         dialect = store.engine.dialect.name
         self._upsert_page = statements.upsert_page(dialect)
@@ -99,6 +103,7 @@ class Writer:
             return
         with self._changed:
             self._gathering.verdicts[verdict.page_id] = verdict, datetime.now(UTC)
+            self._gathering.reconciled.pop(verdict.page_id, None)
             self._wake_when_full()
 
     def links_skipped(self, page_id: int, links: int) -> None:
@@ -113,11 +118,30 @@ class Writer:
             self._gathering.flags[page_id] = datetime.now(UTC)
             self._wake_when_full()
 
+    def reconcile(self, pair: Relation) -> None:
+        """Have it stored that a page is a duplicate; the verdicts of both were put before or stored earlier."""
+        with self._changed:
+            self._gathering.reconciled[pair.duplicate_id] = pair, datetime.now(UTC)
+            self._wake_when_full()
+
+    def pages_waiting(self) -> set[int]:
+        """Ids of the pages whose verdicts are not stored yet."""
+        with self._changed:
+            return {*self._gathering.verdicts, *self._writing.verdicts}
+
+    def flush(self) -> None:
+        """Wait until what has been put is stored, or the database has been given up."""
+        with self._changed:
+            self._hurried = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self.backlog or self.error is not None)
+            self._hurried = False
+
     def close(self) -> None:
         """Store everything and stop; DatabaseUnavailable says how many rows could not be stored."""
         with self._changed:
             self._closing = True
-            self._changed.notify()
+            self._changed.notify_all()
         self._thread.join()
         if self.backlog:
             raise DatabaseUnavailable(
@@ -126,7 +150,7 @@ class Writer:
 
     def _wake_when_full(self) -> None:
         if len(self._gathering) == 1 or len(self._gathering) >= self.batch_rows:
-            self._changed.notify()
+            self._changed.notify_all()
 
     def _run(self) -> None:
         try:
@@ -135,7 +159,9 @@ class Writer:
         except Exception as exc:
             # A thread that died in silence would have the crawl go on with nothing stored.
             logger.exception("neardup: the writer failed")
-            self.error = StoreError(f"the writer failed: {exc!r}")
+            with self._changed:
+                self.error = StoreError(f"the writer failed: {exc!r}")
+                self._changed.notify_all()
 
     def _gather(self) -> bool:
         """Wait for a batch and move it to ``_writing``; False when there will be no more."""
@@ -143,7 +169,7 @@ class Writer:
             while not self._gathering and not self._closing:
                 self._changed.wait()
             deadline = monotonic() + self.batch_seconds
-            while len(self._gathering) < self.batch_rows and not self._closing:
+            while len(self._gathering) < self.batch_rows and not (self._closing or self._hurried):
                 if not self._changed.wait(deadline - monotonic()):
                     break
             everything = self._gathering
@@ -161,7 +187,10 @@ class Writer:
             except SQLAlchemyError as exc:
                 problem = self.store.unavailable(exc)
             else:
-                self._writing = _Batch()
+                with self._changed:
+                    self._writing = _Batch()
+                    self.error = None
+                    self._changed.notify_all()
                 return True
             finally:
                 self.seconds += perf_counter() - started
@@ -173,7 +202,9 @@ class Writer:
                     {"problem": problem},
                 )
             if monotonic() - failing_since >= self.give_up_after:
-                self.error = problem
+                with self._changed:
+                    self.error = problem
+                    self._changed.notify_all()
                 if self._closing:
                     return False
             sleep(wait)
@@ -195,19 +226,25 @@ class Writer:
         """
         for page_id, (verdict, seen) in list(batch.verdicts.items()):
             links = {page_id: batch.links[page_id]} if page_id in batch.links else {}
-            try:
-                self._write(_Batch({page_id: (verdict, seen)}, links))
-            except SQLAlchemyError as exc:
-                if not _is_refusal(exc):
-                    raise
-                self.rows_rejected += 1
-                logger.error(
-                    "neardup: the row of %(url)s is not stored: %(reason)s",
-                    {"url": verdict.url, "reason": self.store.unavailable(exc)},
-                )
+            self._write_unless_refused(_Batch({page_id: (verdict, seen)}, links), verdict.url)
             del batch.verdicts[page_id]
             batch.links.pop(page_id, None)
+        for page_id, pair in list(batch.reconciled.items()):
+            self._write_unless_refused(_Batch(reconciled={page_id: pair}), f"the duplicate {page_id}")
+            del batch.reconciled[page_id]
         self._write(batch)
+
+    def _write_unless_refused(self, batch: _Batch, name: str) -> None:
+        try:
+            self._write(batch)
+        except SQLAlchemyError as exc:
+            if not _is_refusal(exc):
+                raise
+            self.rows_rejected += 1
+            logger.error(
+                "neardup: the row of %(name)s is not stored: %(reason)s",
+                {"name": name, "reason": self.store.unavailable(exc)},
+            )
 
     def _write(self, batch: _Batch) -> None:
         """One transaction: pages first, because relations refer to them."""
@@ -219,9 +256,9 @@ class Writer:
                 connection.execute(self._upsert_page, rows)
                 self._learn_stored_ids(connection, rows)
                 relations = [
-                    self._relation_row(verdict, seen)
+                    self._relation_row(verdict.relation, seen)
                     for verdict, seen in batch.verdicts.values()
-                    if verdict.is_duplicate
+                    if verdict.relation is not None
                 ]
                 # A page that is new has no relation, unless another process stored it: were that one's relation kept, the
                 # two processes could make two pages duplicates of each other, and neither would be canonical.
@@ -244,6 +281,12 @@ class Writer:
                     statements.SET_FLAGGED,
                     [{"page_id": self._id(page), "at": at} for page, at in batch.flags.items()],
                 )
+            if batch.reconciled:
+                pairs = [self._relation_row(pair, at) for pair, at in batch.reconciled.values()]
+                relations += pairs
+                connection.execute(self._upsert_relation, pairs)
+                ids = [row["duplicate_hash_id"] for row in pairs]
+                connection.execute(statements.SET_DUPLICATE, {"ids": ids, "batch": batch_id})
         self.rows_written += len(batch.verdicts) + len(relations)
 
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
@@ -280,15 +323,13 @@ class Writer:
             "batch_id": batch_id,
         }
 
-    def _relation_row(self, verdict: Verdict, seen: datetime) -> dict[str, Any]:
-        assert verdict.canonical_id is not None
-        assert verdict.page_id is not None
+    def _relation_row(self, pair: Relation, seen: datetime) -> dict[str, Any]:
         return {
-            "actual_hash_id": self._id(verdict.canonical_id),
-            "duplicate_hash_id": self._id(verdict.page_id),
-            "percentage": verdict.percentage,
-            "hamming_distance": verdict.distance,
-            "resemblance": verdict.resemblance,
+            "actual_hash_id": self._id(pair.canonical_id),
+            "duplicate_hash_id": self._id(pair.duplicate_id),
+            "percentage": hamming.percentage(pair.distance),
+            "hamming_distance": pair.distance,
+            "resemblance": pair.resemblance,
             "crawl_id": self.crawl_id,
             "found_at": seen,
         }
@@ -303,6 +344,7 @@ def _split(everything: _Batch) -> tuple[_Batch, _Batch]:
     if not everything.verdicts:
         now.links, everything.links = everything.links, {}
         now.flags, everything.flags = everything.flags, {}
+        now.reconciled, everything.reconciled = everything.reconciled, {}
     return now, everything
 
 

@@ -1,0 +1,173 @@
+"""Following: a detector takes over what other crawls write while it runs, and two crawls' near-copies become one cluster.
+
+Two crawls that see near-copies in the same interval call both new, because neither knows the other's yet. Whoever reads of the
+other's page finds that both are canonical and within the rule of each other. Of two such pages the one with the lower id, that of the crawl that began
+first, stays canonical and the other becomes its duplicate: whoever notices, the outcome is the same. Duplicates that hang on a page that
+is canonical no longer are settled at the end of a crawl (:func:`neardup.store.election.settle`).
+
+Compared is what is stored: fingerprints, their weak bits and plain estimates from whole sketches, as in a re-election.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neardup import hamming, sketch
+from neardup.detector import MOST_VERIFIED
+from neardup.pages import NONE
+from neardup.simhash import Fingerprint
+from neardup.verdict import Relation
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from neardup.detector import Detector
+    from neardup.pages import KnownPages
+
+    class WrittenPage(Protocol):
+        """A page as another crawl left it; ``canonical_url`` is None unless the page is a duplicate."""
+
+        @property
+        def page_id(self) -> int: ...
+        @property
+        def url(self) -> str: ...
+        @property
+        def value(self) -> int | None: ...
+        @property
+        def weak_bits(self) -> bytes | None: ...
+        @property
+        def features(self) -> int: ...
+        @property
+        def sketch(self) -> bytes | None: ...
+        @property
+        def canonical_id(self) -> int | None: ...
+        @property
+        def canonical_url(self) -> str | None: ...
+        @property
+        def distance(self) -> int | None: ...
+
+
+class Follower:
+    """Tells a detector of pages that others have judged.
+
+    ``reconcile``: whether near-copies are made one cluster as they come; if not, :meth:`reconcile_all` does it when asked to.
+    """
+
+    def __init__(self, detector: Detector, *, reconcile: bool = True) -> None:
+        self._detector = detector
+        self._reconcile = reconcile
+        self._left: list[WrittenPage] = []
+
+    def take(self, page: WrittenPage) -> list[Relation]:
+        """Take over a page as it is stored, whatever was known of it; the near-copies that have been reconciled with it."""
+        detector, pages = self._detector, self._detector.pages
+        row = self._row(page.page_id, page.url)
+        value, canonical = page.value or 0, NONE
+        was_canonical = pages.canonical[row] == row
+        if page.canonical_id is not None and page.canonical_url is not None:
+            canonical = self._row(page.canonical_id, page.canonical_url)
+            if pages.values[canonical] and hamming.distance(value, pages.values[canonical]) != page.distance:
+                detector.unseated.add(page.canonical_id)  # it has changed since they were compared
+        elif page.value is not None and page.features >= detector.options.min_features:
+            canonical = row
+        if was_canonical and (canonical != row or value != pages.values[row]):
+            detector.unseated.add(page.page_id)
+        if was_canonical and canonical == row and value == pages.values[row]:
+            return []  # as it was: its near-copies have been looked for
+        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        detector.place(row, value, canonical=NONE)
+        if canonical != row:
+            detector.place(row, value, canonical=canonical)
+            return []
+        reconciled: list[Relation] = []
+        if self._reconcile:
+            canonical, reconciled = self._settle(row, page)
+        else:
+            self._left.append(page)
+        detector.place(row, value, drawn, canonical=canonical)
+        return reconciled
+
+    def reconcile_all(self) -> list[Relation]:
+        """Reconcile the near-copies of all pages taken over so far, if that was not done as they came; from now on it is."""
+        done: list[Relation] = []
+        pages = self._detector.pages
+        for page in self._left:
+            row = pages.row(page.url)
+            if pages.canonical[row] == row and pages.values[row] == page.value:
+                drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
+                self._detector.place(row, page.value, canonical=NONE)
+                canonical, reconciled = self._settle(row, page)
+                self._detector.place(row, page.value, drawn, canonical=canonical)
+                done += reconciled
+        self._left = []
+        self._reconcile = True
+        return done
+
+    def _row(self, page_id: int, url: str) -> int:
+        """The row of a page under the id that it is stored by; one without a standing if it was not known."""
+        pages = self._detector.pages
+        row = pages.row(url)
+        if row == NONE:
+            return pages.add(url, page_id=page_id, value=0, canonical=NONE)
+        pages.ids[row] = page_id
+        return row
+
+    def _settle(self, row: int, page: WrittenPage) -> tuple[int, list[Relation]]:
+        """The canonical row of a page that its crawl called canonical, and who is a duplicate by that; the page is not in the index."""
+        detector, pages = self._detector, self._detector.pages
+        rivals = self._rivals(page)
+        lower = [rival for rival in rivals if rival[0] < page.page_id]
+        if lower:
+            other, distance, resemblance, rival_row = max(
+                lower, key=lambda rival: (rival[2] or 0.0, -rival[0])
+            )
+            detector.unseated.add(page.page_id)
+            return rival_row, [Relation(page.page_id, other, distance, resemblance)]
+        for other, _, _, rival_row in rivals:
+            detector.place(rival_row, pages.values[rival_row], canonical=row)
+            detector.unseated.add(other)
+        return row, [
+            Relation(other, page.page_id, distance, resemblance) for other, distance, resemblance, _ in rivals
+        ]
+
+    def _rivals(self, page: WrittenPage) -> list[tuple[int, int, float | None, int]]:
+        """Id, distance, resemblance and row of the canonical pages that a page is within the rule of."""
+        detector = self._detector
+        if page.value is None or page.weak_bits is None or detector.verifier.templates is not None:
+            return []  # with learned content, whole sketches do not tell near-copies from pages of one template
+        matches = detector.index.match_table(Fingerprint.unpack(page.value, page.weak_bits), MOST_VERIFIED)
+        rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
+        stored, known = detector.sketches.of(rows)
+        estimates = np.full(rows.size, np.nan)
+        if page.sketch is not None:
+            found = sketch.compact_estimates(stored, sketch.from_bytes(page.sketch))
+            estimates = np.where(known, found, np.nan)
+        taken = detector.rule.are_matches(distances, estimates)
+        takes = detector.verifier.scope.takes
+        return [
+            (
+                detector.pages.ids[row],
+                distance,
+                None if np.isnan(estimate) else estimate,
+                row,
+            )
+            for row, distance, estimate in zip(
+                rows[taken].tolist(), distances[taken].tolist(), estimates[taken].tolist(), strict=True
+            )
+            if takes(page.url, detector.pages.urls[row])
+        ]
+
+
+def astray(pages: KnownPages, max_distance: int) -> list[int]:
+    """Ids of pages whose duplicates need settling, because the crawl that should have done it died.
+
+    They are duplicates themselves, or gone, or farther than ``max_distance`` from one of their duplicates.
+    """
+    canonical, values = pages.canonical.array(), pages.values.array()
+    duplicates = np.flatnonzero((canonical != NONE) & (canonical != np.arange(canonical.size)))
+    of = canonical[duplicates]
+    chained = (canonical[of] != of) & (canonical[of] != NONE)
+    far = np.bitwise_count(values[duplicates] ^ values[of]) > max_distance
+    return [int(page_id) for page_id in pages.ids.array()[np.unique(of[chained | far])]]

@@ -1,0 +1,174 @@
+"""Follows the other crawls on a database: reads what they have written in a thread, and takes it over between the pages of this crawl."""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from neardup.errors import DatabaseUnavailable
+from neardup.following import Follower
+from neardup.pages import NONE
+from neardup.scrapy.loop import run_in_thread, sleep
+from neardup.store.election import Elected
+from neardup.store.tail import Tail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.defer import Deferred
+    from twisted.internet.task import LoopingCall
+
+    from neardup.detector import Detector
+    from neardup.store.store import Store
+    from neardup.store.tail import WrittenPage
+    from neardup.store.writer import Writer
+    from neardup.verdict import Relation
+
+logger = logging.getLogger(__name__)
+
+_MOST_ROUNDS = 10
+"""Of settling, each of which leaves fewer pages; what is left, because others write meanwhile, is left to the next crawl."""
+
+_SLICE_SECONDS = 0.002
+"""How long the event loop is kept busy with pages of others at a time."""
+
+
+class Following:
+    """Follows from :meth:`start` to :meth:`stop`, every ``interval`` seconds (0: never), and a last time in :meth:`catch_up`.
+
+    ``reconcile``: whether near-copies that both were called new are made one cluster as they come, or only in the end.
+    """
+
+    def __init__(
+        self, detector: Detector, store: Store, crawl_id: int, *, interval: float, reconcile: bool
+    ) -> None:
+        self.pages = 0
+        """Pages that have been taken over."""
+        self.reconciled = 0
+        self._interval = interval
+        # Before anything is loaded: what is written meanwhile may be read twice, but is not missed.
+        self._tail = Tail(store, crawl_id)
+        self._follower = Follower(detector, reconcile=reconcile)
+        self._detector = detector
+        self._store = store
+        self._crawl_id = crawl_id
+        self._own: set[int] = set()
+        self._calls: AsyncioLoopingCall | LoopingCall | None = None
+        self._reading: Deferred[None] | None = None
+        self._stopping = False
+        self._failed = False
+
+    def start(self, writer: Writer) -> None:
+        """Follow from now on; relations go to the writer."""
+        if self._interval > 0.0:
+            self._calls = create_looping_call(lambda: self._begin(writer))
+            self._calls.start(self._interval, now=False)
+
+    async def stop(self) -> None:
+        """Take over no more pages between those of this crawl."""
+        self._stopping = True
+        if self._calls is not None and self._calls.running:
+            self._calls.stop()
+        if self._reading is not None:
+            await maybe_deferred_to_future(self._reading)
+
+    def judged(self, page_id: int | None) -> None:
+        """Note that this crawl has judged a page: what others wrote of it before does not count any more."""
+        if page_id is not None:
+            self._own.add(page_id)
+
+    def catch_up(self, writer: Writer) -> None:
+        """Take over what is left, when all pages of this crawl have been judged and stored.
+
+        Of two crawls that end at once, one at least reads here what the other has stored.
+        """
+        if self._interval == 0.0:
+            return
+        self._own = writer.pages_waiting()
+        try:
+            for pages in self._tail.read():
+                for page in pages:
+                    self._take(page, writer)
+        except DatabaseUnavailable as exc:
+            self._warn(exc)
+        self._pass_on(self._follower.reconcile_all(), writer)
+
+    def settle(self, writer: Writer) -> Elected:
+        """Find canonical pages for the duplicates of pages that are canonical no longer, in the end; DatabaseUnavailable if that fails.
+
+        A page that is elected may itself be a near-copy of another that has become canonical meanwhile.
+        """
+        elected = Elected()
+        for _ in range(_MOST_ROUNDS):
+            writer.flush()
+            if not self._detector.unseated or writer.error is not None:
+                break
+            changed = sorted(self._detector.unseated)
+            self._detector.unseated.clear()
+            found, pages = self._store.settle(self._crawl_id, changed, self._detector.rule)
+            elected += found
+            for page in pages:
+                self._pass_on(self._follower.take(page), writer)
+        return elected
+
+    def _begin(self, writer: Writer) -> None:
+        if self._reading is None:
+            self._reading = deferred_from_coro(self._follow(writer))
+
+    async def _follow(self, writer: Writer) -> None:
+        self._own = writer.pages_waiting()
+        parts = self._tail.read()
+        try:
+            while not self._stopping and (pages := await self._next(parts)):
+                await self._take_in_slices(pages, writer)
+        except DatabaseUnavailable as exc:
+            self._warn(exc)
+        except Exception:
+            # A task that died in silence would have the crawl go on alone.
+            logger.exception("neardup: following other crawls failed")
+            raise
+        finally:
+            self._reading = None
+
+    async def _next(self, parts: Iterator[list[WrittenPage]]) -> list[WrittenPage]:
+        """The next part; an empty one if there is none."""
+        found: list[WrittenPage] = []
+        await run_in_thread(lambda: found.extend(next(parts, [])))
+        return found
+
+    async def _take_in_slices(self, pages: list[WrittenPage], writer: Writer) -> None:
+        started = perf_counter()
+        for page in pages:
+            if self._stopping:
+                return
+            self._take(page, writer)
+            if perf_counter() - started > _SLICE_SECONDS:
+                await sleep(0)
+                started = perf_counter()
+
+    def _take(self, page: WrittenPage, writer: Writer) -> None:
+        known = self._detector.pages
+        row = known.row(page.url)
+        if row != NONE and known.ids[row] in self._own:
+            return
+        self.pages += 1
+        self._pass_on(self._follower.take(page), writer)
+
+    def _pass_on(self, relations: Iterable[Relation], writer: Writer) -> None:
+        for relation in relations:
+            self.reconciled += 1
+            self._own.add(relation.duplicate_id)
+            writer.reconcile(relation)
+
+    def _warn(self, problem: DatabaseUnavailable) -> None:
+        if not self._failed:
+            self._failed = True
+            logger.warning(
+                "neardup: the pages of other crawls cannot be read: %(problem)s; trying again (further failures are not logged)",
+                {"problem": problem},
+            )

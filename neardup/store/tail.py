@@ -1,0 +1,118 @@
+"""The tail of the tables: what other crawls have written since this one looked last.
+
+Every row names the transaction that wrote it last (``batch_id``), and every crawl counts its transactions in them
+(``crawls.batches``). So what is new of a crawl are the rows between two of its counts; nothing is missed and no clock is asked. A row that
+two crawls have written since is read once, as the later of them left it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import select
+
+from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.statements import batch_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from neardup.store.store import Store
+
+_PAGES_AT_ONCE = 5_000
+
+
+class WrittenPage(NamedTuple):
+    """A page as another crawl left it; ``canonical_id``, ``canonical_url`` and ``distance`` are None unless it is a duplicate.
+
+    Duplicates come without ``sketch``: pages are compared with canonical ones only.
+    """
+
+    page_id: int
+    url: str
+    value: int | None
+    weak_bits: bytes | None
+    features: int
+    sketch: bytes | None
+    canonical_id: int | None
+    canonical_url: str | None
+    distance: int | None
+
+
+class Tail:
+    """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared."""
+
+    def __init__(self, store: Store, crawl_id: int) -> None:
+        self._store = store
+        self._crawl_id = crawl_id
+        with store.reading(patiently=False) as connection:
+            self._read_until = self._batches(connection)
+
+    def read(self) -> Iterator[list[WrittenPage]]:
+        """The pages written since the last time, some at a time; those of a part count as read when the next is asked for.
+
+        Raises DatabaseUnavailable; what was not read comes the next time.
+        """
+        with self._store.reading(patiently=False) as connection:
+            written = self._batches(connection)
+        for crawl_id, batches in written.items():
+            start = batch_id(crawl_id, self._read_until.get(crawl_id, 0))
+            end = batch_id(crawl_id, batches)
+            while start < end:
+                with self._store.reading(patiently=False) as connection:
+                    start, pages = _some_pages(connection, start, end)
+                if pages:
+                    yield pages
+                self._read_until[crawl_id] = start - batch_id(crawl_id, 0)
+
+    def _batches(self, connection: Connection) -> dict[int, int]:
+        """How many transactions each other crawl has written."""
+        query = select(crawls.c.id, crawls.c.batches).where(
+            crawls.c.id != self._crawl_id, crawls.c.shared != 0
+        )
+        return {row.id: row.batches for row in connection.execute(query.order_by(crawls.c.id))}
+
+
+def _some_pages(connection: Connection, start: int, end: int) -> tuple[int, list[WrittenPage]]:
+    """Pages of batches after ``start``, of ``end`` at the latest, and the last batch that was read as a whole."""
+    query = _PAGES.where(_page.batch_id > start, _page.batch_id <= end)
+    rows = connection.execute(query.limit(_PAGES_AT_ONCE + 1)).all()
+    if len(rows) > _PAGES_AT_ONCE:
+        # The last of these batches may go on; unless all are of one batch, it is left for the next time.
+        end = rows[-1].batch_id
+        if end > rows[0].batch_id:
+            end -= 1
+            rows = [row for row in rows if row.batch_id <= end]
+        else:
+            return end, pages_of_batch(connection, end)
+    return end, [WrittenPage(*row[:-1]) for row in rows]
+
+
+def pages_of_batch(connection: Connection, number: int) -> list[WrittenPage]:
+    """The pages that one transaction has written, and none after it."""
+    return [WrittenPage(*row[:-1]) for row in connection.execute(_PAGES.where(_page.batch_id == number))]
+
+
+_page = simhash_values.c
+_canonical = simhash_values.alias("canonical")
+_PAGES = (
+    select(
+        _page.id,
+        _page.actual_url,
+        _page.hash_value,
+        _page.weak_bits,
+        _page.features,
+        _page.sketch,
+        _canonical.c.id,
+        _canonical.c.actual_url,
+        duplicate_values.c.hamming_distance,
+        _page.batch_id,
+    )
+    .join_from(
+        simhash_values, duplicate_values, duplicate_values.c.duplicate_hash_id == _page.id, isouter=True
+    )
+    .join(_canonical, _canonical.c.id == duplicate_values.c.actual_hash_id, isouter=True)
+    .order_by(_page.batch_id, _page.id)
+)

@@ -1,0 +1,488 @@
+"""Crawls that run at once on one database: what each reads of the others, and what becomes of near-copies both called new."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from neardup import hamming, sketch
+from neardup.cli import main
+from neardup.detector import Detector, DetectorOptions
+from neardup.errors import DatabaseUnavailable
+from neardup.following import astray
+from neardup.pages import NONE, PAGES_PER_CRAWL
+from neardup.scheme import Scheme
+from neardup.scrapy.extension import NearDuplicates
+from neardup.scrapy.following import Following
+from neardup.store import removal, tail
+from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.store import Store
+from neardup.store.tail import Tail
+from neardup.store.writer import Writer
+from neardup.verdict import Kind
+from tests.crawling import crawl, serve
+from tests.test_scrapy_addon import LinkSpider
+from tests.test_store import upgraded
+from tests.test_store_writer import duplicate, page, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy.http import Response
+
+    from neardup.rule import Rule
+    from neardup.verdict import Verdict
+    from tests.crawling import Site
+
+TEXT = " ".join(f"word{i}" for i in range(200))
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
+        yield opened
+
+
+def begin(store: Store, *, shared: bool = True) -> int:
+    return store.begin_crawl(spider="s", settings={}, shared=shared)
+
+
+def urls(read: Tail) -> list[str]:
+    return [page.url for pages in read.read() for page in pages]
+
+
+def text(name: str) -> str:
+    return " ".join(f"{name}{i}" for i in range(60))
+
+
+def unseen_rule() -> Rule:
+    return DetectorOptions().make_rule(DetectorOptions().make_reader().features)
+
+
+class Waits(LinkSpider):
+    """Another crawl stores a page while this one runs; this one waits until it must know it."""
+
+    async def parse(self, response: Response) -> Any:
+        neardup = self.crawler.get_extension(NearDuplicates)
+        assert neardup is not None
+        if not response.url.endswith("/copy"):
+            other = neardup.store.begin_crawl(spider="other", settings={})
+            detector = Detector(DetectorOptions(), first_id=other * PAGES_PER_CRAWL + 1)
+            writer = Writer(neardup.store, other)
+            writer.put(detector.examine_text("elsewhere", text("copy") + " ."))
+            writer.close()
+            for _ in range(100):
+                await asyncio.sleep(0.02)
+                if neardup.following.pages:
+                    break
+        for output in super().parse(response):
+            yield output
+
+
+class TestTail:
+    def test_what_others_write_is_read_once(self, store: Store) -> None:
+        own, other = begin(store), begin(store)
+        write(store, page(1, "before"), crawl=other)
+        read = Tail(store, own)
+        assert urls(read) == []
+
+        write(store, page(2, "mine"), crawl=own)
+        write(store, page(3, "theirs"), duplicate(4, "copy", 3, distance=2), crawl=other)
+        third = begin(store)
+        write(store, page(5, "third's"), crawl=third)
+
+        (first, second), (last,) = read.read()
+        assert (first.page_id, first.url, first.canonical_id, first.canonical_url) == (
+            3,
+            "theirs",
+            None,
+            None,
+        )
+        assert (second.url, second.canonical_id, second.canonical_url) == ("copy", 3, "theirs")
+        assert first.value == 2**64 - 3
+        assert last.url == "third's"
+        assert urls(read) == []
+
+    def test_a_page_that_is_seen_again_is_read_as_it_is_now(self, store: Store) -> None:
+        own, other = begin(store), begin(store)
+        write(store, page(1, "a"), page(2, "b"), crawl=other)
+        read = Tail(store, own)
+
+        write(store, page(9, "a", Kind.CHANGED, fingerprint=None, features=0), crawl=other)
+
+        ((only,),) = read.read()
+        assert (only.page_id, only.value) == (1, None)
+
+    @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+    def test_in_parts_that_may_be_interrupted(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, at_once: int
+    ) -> None:
+        monkeypatch.setattr(tail, "_PAGES_AT_ONCE", at_once)
+        own, other = begin(store), begin(store)
+        read = Tail(store, own)
+        for batch in ([1], [2, 3], [4, 5, 6, 7], [8]):
+            write(store, *(page(n, f"u{n}") for n in batch), crawl=other)
+        parts = read.read()
+        seen = [page.url for page in next(parts)]
+        del parts  # before the part was done with
+
+        again = urls(read)
+
+        assert again[: len(seen)] == seen
+        assert again == [f"u{n}" for n in range(1, 9)]
+        assert urls(read) == []
+
+    def test_an_unshared_crawl_is_read_when_it_has_been_finished(self, store: Store) -> None:
+        own, other = begin(store), begin(store, shared=False)
+        read = Tail(store, own)
+        write(store, page(1, "hidden"), crawl=other)
+        assert urls(read) == []
+
+        store.finish_crawl(other, reason="finished", counts={})
+
+        assert urls(read) == ["hidden"]
+
+    def test_elected_pages_are_read(self, store: Store) -> None:
+        first, own, other = begin(store), begin(store), begin(store)
+        write(store, page(1, "gone"), crawl=other)
+        write(store, duplicate(2, "left", 1, fingerprint=page(1, "").fingerprint), crawl=first)
+        read = Tail(store, own)
+
+        rule = DetectorOptions(verify=0.0).make_rule(DetectorOptions().make_reader().features)
+        done = list(removal.remove_crawl(store, other, rule))
+
+        assert done[-1].elected.canonical == 1
+        ((only,),) = read.read()
+        assert (only.url, only.canonical_id) == ("left", None)
+
+    def test_a_database_that_is_away(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        own, other = begin(store), begin(store)
+        read = Tail(store, own)
+        write(store, page(1, "a"), crawl=other)
+        with store.begin_write() as connection:
+            connection.execute(sa.text("ALTER TABLE duplicate_values RENAME TO away"))
+
+        with pytest.raises(DatabaseUnavailable):
+            list(read.read())
+
+        with store.begin_write() as connection:
+            connection.execute(sa.text("ALTER TABLE away RENAME TO duplicate_values"))
+        assert urls(read) == ["a"]
+
+
+class Process:
+    """What a crawl is made of, without Scrapy; it follows the others when it is told to."""
+
+    def __init__(self, store: Store, *, shared: bool = True, **options: Any) -> None:
+        self.store = store
+        self.crawl_id = store.begin_crawl(spider="s", settings={}, shared=shared)
+        self.detector = Detector(DetectorOptions(**options), first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
+        self.following = Following(self.detector, store, self.crawl_id, interval=60.0, reconcile=shared)
+        self.detector.restore(store.known_pages())
+        self.detector.unseated.update(astray(self.detector.pages, self.detector.rule.max_distance))
+        self.writer = Writer(store, self.crawl_id, batch_seconds=0.005)
+
+    def judge(self, url: str, text: str) -> Verdict:
+        verdict = self.detector.examine_text(url, text)
+        self.writer.put(verdict)
+        self.following.judged(verdict.page_id)
+        return verdict
+
+    def gone(self, url: str) -> None:
+        verdict = self.detector.gone(url)
+        assert verdict is not None
+        self.writer.put(verdict)
+        self.following.judged(verdict.page_id)
+
+    def end(self) -> None:
+        self.writer.flush()
+        self.following.catch_up(self.writer)
+        self.following.settle(self.writer)
+        self.writer.close()
+        self.store.finish_crawl(self.crawl_id, reason="finished", counts={})
+
+    def follow(self) -> None:
+        """As a crawl does before its end."""
+        asyncio.run(self.following._follow(self.writer))
+
+
+def relations(store: Store) -> dict[str, str]:
+    """Canonical URLs by those of their duplicates."""
+    duplicate_page, canonical = simhash_values.alias(), simhash_values.alias()
+    query = (
+        sa.select(duplicate_page.c.actual_url, canonical.c.actual_url)
+        .join_from(
+            duplicate_values, duplicate_page, duplicate_page.c.id == duplicate_values.c.duplicate_hash_id
+        )
+        .join(canonical, canonical.c.id == duplicate_values.c.actual_hash_id)
+    )
+    with store.reading() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def kinds(store: Store) -> dict[str, str]:
+    with store.reading() as connection:
+        query = sa.select(simhash_values.c.actual_url, simhash_values.c.kind)
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+class TestTwoCrawls:
+    def test_what_one_has_seen_is_a_duplicate_for_the_other(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("a", TEXT)
+        a.writer.flush()
+
+        b.follow()
+        verdict = b.judge("b", TEXT)
+
+        assert (verdict.kind, verdict.canonical_url) == (Kind.DUPLICATE, "a")
+        a.end()
+        b.end()
+        assert relations(store) == {"b": "a"}
+
+    @pytest.mark.parametrize("first", ["a", "b"])
+    def test_near_copies_that_both_call_new(self, store: Store, first: str) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("a", TEXT)
+        b.judge("b", TEXT + " more")
+        b.judge("b2", TEXT + " more")
+        a.writer.flush()
+        b.writer.flush()
+        assert kinds(store) == {"a": "new", "b": "new", "b2": "duplicate"}
+
+        for process in (a, b) if first == "a" else (b, a):
+            process.follow()
+
+        assert a.judge("a3", TEXT).canonical_url == "a"
+        assert b.judge("b3", TEXT).canonical_url == "a"
+        for process in (a, b) if first == "a" else (b, a):
+            process.end()
+        assert relations(store) == dict.fromkeys(["b", "b2", "a3", "b3"], "a")
+        assert kinds(store)["b"] == "duplicate"
+
+    def test_one_url_stored_by_both_is_one_row(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("same", TEXT)
+        b.judge("same", TEXT)
+        a.end()
+        b.end()
+        assert kinds(store) == {"same": "new"}
+        assert relations(store) == {}
+
+    def test_what_this_crawl_judged_meanwhile_is_not_overwritten(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        b.judge("same", "other " * 3 + " ".join(f"old{i}" for i in range(100)))
+        b.writer.flush()
+        a.judge("same", TEXT)
+
+        a.follow()
+
+        assert a.judge("copy", TEXT).canonical_url == "same"
+        a.end()
+        b.end()
+        assert relations(store) == {"copy": "same"}
+
+    def test_a_canonical_page_that_another_crawl_finds_changed_or_gone(self, store: Store) -> None:
+        old = Process(store)
+        old.judge("changes", TEXT)
+        old.judge("goes", TEXT.replace("word", "name"))
+        old.end()
+        a, b = Process(store), Process(store)
+        b.judge("changes", TEXT.replace("word", "news"))
+        b.gone("goes")
+        b.writer.flush()
+
+        a.follow()
+
+        assert a.judge("1", TEXT).kind is Kind.NEW
+        assert a.judge("2", TEXT.replace("word", "name")).kind is Kind.NEW
+        assert a.judge("3", TEXT.replace("word", "news")).canonical_url == "changes"
+        a.end()
+        b.end()
+        assert relations(store) == {"3": "changes"}
+        assert kinds(store)["goes"] == "gone"
+
+    def test_a_page_kept_for_its_site_only(self, store: Store) -> None:
+        a, b = Process(store, scope="host"), Process(store, scope="host")
+        a.judge("http://a.example/", TEXT)
+        b.judge("http://b.example/", TEXT)
+        a.end()
+        b.end()
+        assert relations(store) == {}
+
+    def test_learned_templates_leave_near_copies_alone(self, store: Store) -> None:
+        a, b = Process(store, content="learned"), Process(store, content="learned")
+        a.judge("a", TEXT)
+        b.judge("b", TEXT)
+        a.end()
+        b.end()
+        assert relations(store) == {}
+
+    def test_what_a_dead_crawl_left_to_settle(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("a", TEXT)
+        b.judge("b", TEXT)
+        b.judge("b2", TEXT)
+        a.writer.flush()
+        b.writer.flush()
+        a.follow()
+        b.follow()
+        for died in (a, b):
+            died.writer.close()
+        assert relations(store) == {"b": "a", "b2": "b"}
+
+        later = Process(store)
+        later.end()
+
+        assert relations(store) == {"b": "a", "b2": "a"}
+
+
+class TestUnshared:
+    def test_is_not_seen_before_its_end(self, store: Store) -> None:
+        hidden, other = Process(store, shared=False), Process(store)
+        hidden.judge("hidden", TEXT)
+        hidden.writer.flush()
+
+        other.follow()
+        late = Process(store)
+        assert other.judge("1", TEXT).kind is Kind.NEW
+        assert late.detector.pages.row("hidden") == NONE
+
+        hidden.end()
+        other.follow()
+        assert other.judge("2", TEXT).canonical_url == "hidden"
+        late.end()
+        other.end()
+        assert relations(store) == dict.fromkeys(["1", "2"], "hidden")
+
+    def test_makes_nothing_of_others_its_duplicate_before_its_end(self, store: Store) -> None:
+        hidden, other = Process(store, shared=False), Process(store)
+        hidden.judge("hidden", TEXT)
+        other.judge("seen", TEXT)
+        other.writer.flush()
+        hidden.writer.flush()
+        hidden.follow()
+        hidden.writer.flush()
+        assert kinds(store) == {"hidden": "new", "seen": "new"}
+
+        other.end()
+        hidden.end()
+
+        assert relations(store) == {"seen": "hidden"}
+
+    def test_a_page_that_a_shared_crawl_has_seen_too(self, store: Store) -> None:
+        hidden, other = Process(store, shared=False), Process(store)
+        hidden.judge("both", TEXT)
+        hidden.writer.flush()
+        other.judge("both", TEXT)
+        other.end()
+
+        assert Process(store).detector.pages.row("both") != NONE
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_order_ends_in_stars_within_the_rule(tmp_path: Path, seed: int) -> None:
+    """Four crawls see near-copies in any order, follow each other at any time, die or end; the last one leaves order behind."""
+    rng = random.Random(seed)
+    texts = [" ".join(rng.choices([f"w{i}" for i in range(3000)], k=120)) for _ in range(12)]
+    pages = [(f"u{n}", texts[n % 12] + " " + " ".join(f"x{rng.randrange(9)}" for _ in range(rng.randrange(4)))) for n in range(90)]  # fmt: skip
+    pages += [(f"u{n}", texts[(n + 5) % 12]) for n in range(0, 90, 9)]
+    rng.shuffle(pages)
+    with Store.open(f"sqlite:///{tmp_path}/n.db", scheme=str(Scheme())) as store:
+        processes = [Process(store) for _ in range(4)]
+        for url, text in pages:
+            process = rng.choice(processes)
+            process.judge(url, text)
+            if rng.random() < 0.2:
+                process.writer.flush()
+            if rng.random() < 0.2:
+                rng.choice(processes).follow()
+            if len(processes) > 1 and rng.random() < 0.03:
+                dead = processes.pop()
+                dead.writer.close() if rng.random() < 0.5 else dead.end()
+        for process in processes:
+            process.end()
+        Process(store).end()
+
+        with store.reading() as connection:
+            stored = {row.id: row for row in connection.execute(sa.select(simhash_values))}
+            found = list(connection.execute(sa.select(duplicate_values)))
+            assert connection.execute(sa.select(sa.func.count()).select_from(crawls)).scalar() == 5
+    assert {row.actual_url for row in stored.values()} == {url for url, _ in pages}
+    duplicates = {row.duplicate_hash_id for row in found}
+    assert not duplicates & {row.actual_hash_id for row in found}, "a chain"
+    assert {row.id for row in stored.values() if row.kind == "duplicate"} == duplicates
+    rule = DetectorOptions().make_rule(DetectorOptions().make_reader().features)
+    for row in found:
+        one, other = stored[row.actual_hash_id], stored[row.duplicate_hash_id]
+        distance = hamming.distance(one.hash_value, other.hash_value)
+        estimate = sketch.compact_estimates(
+            sketch.from_bytes(one.sketch).reshape(1, -1), sketch.from_bytes(other.sketch)
+        )
+        assert rule.are_matches(np.array([distance]), estimate).all()
+    # Equal texts are near-copies whoever saw them: one canonical page each.
+    canonical = [row.hash_value for row in stored.values() if row.id not in duplicates]
+    assert len(canonical) == len(set(canonical))
+
+
+class TestCrawls:
+    """The same with Scrapy."""
+
+    @pytest.fixture
+    def settings(self, database_url: str) -> dict[str, Any]:
+        return {
+            "ADDONS": {"neardup.Addon": 500},
+            "NEARDUP_DATABASE_URL": upgraded(database_url),
+            "NEARDUP_SHARE_INTERVAL": 0.05,
+        }
+
+    @pytest.fixture
+    def site(self) -> Iterator[Site]:
+        with serve() as served:
+            served.add("/", text("first"), "/copy")
+            served.add("/copy", text("copy"))
+            yield served
+
+    def test_pages_of_another_crawl_are_known_while_this_one_runs(
+        self, settings: dict[str, Any], site: Site
+    ) -> None:
+        done = crawl(Waits, settings, start=site.url)
+
+        assert done.neardup("duplicates") == 1
+        assert done.neardup("pages_followed") == 1
+        with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store:
+            assert relations(store) == {f"{site.url}/copy": "elsewhere"}
+
+    def test_interval_of_zero(self, settings: dict[str, Any], site: Site) -> None:
+        done = crawl(Waits, settings | {"NEARDUP_SHARE_INTERVAL": 0}, start=site.url)
+
+        assert (done.neardup("duplicates"), done.neardup("pages_followed")) == (0, 0)
+
+    def test_kept_apart_until_shared(
+        self, settings: dict[str, Any], site: Site, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        url = settings["NEARDUP_DATABASE_URL"]
+        crawl(LinkSpider, settings | {"NEARDUP_SHARE": "finished"}, start=site.url)
+        with Store.open(url, scheme=None) as store, store.begin_write() as connection:
+            assert connection.execute(sa.select(crawls.c.shared)).scalar() == 1
+            connection.execute(
+                sa.update(crawls).values(shared=0, finished_at=None)
+            )  # as if it had been killed
+
+        unseen = crawl(LinkSpider, settings, start=site.url)
+        with Store.open(url, scheme=None) as store:
+            list(removal.remove_crawl(store, 2, unseen_rule()))
+        assert main(["crawls", "share", "1", "--database", url]) == 0
+        assert "see the pages of crawl 1" in capsys.readouterr().out
+        seen = crawl(LinkSpider, settings, start=site.url)
+
+        assert (unseen.neardup("new"), unseen.neardup("unchanged")) == (2, 0)
+        assert (seen.neardup("new"), seen.neardup("unchanged")) == (0, 2)
+        assert main(["crawls", "share", "7", "--database", url]) == 1
+        assert "there is no crawl 7" in capsys.readouterr().err
