@@ -55,8 +55,11 @@ class Ground:
     url: str
     folder: Path
 
-    def start(self, pages: str, *, delay: float = 0.0) -> subprocess.Popen[bytes]:
-        """Begin a crawl in a process of its own; one request at a time, so that the order of the pages is known."""
+    def start(self, pages: str, *, delay: float = 0.0, jobdir: Path | None = None) -> subprocess.Popen[bytes]:
+        """Begin a crawl in a process of its own; one request at a time, so that the order of the pages is known.
+
+        ``jobdir``: where Scrapy keeps what is left to do, so that the next crawl there goes on.
+        """
         settings = {
             "NEARDUP_DATABASE_URL": self.url,
             "CONCURRENT_REQUESTS": "1",
@@ -65,6 +68,8 @@ class Ground:
         }
         if delay:
             settings |= {"DOWNLOAD_SLOTS": "{}", "DOWNLOAD_DELAY": str(delay)}
+        if jobdir is not None:
+            settings["JOBDIR"] = str(jobdir)
         command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={pages}"]
         for name, value in settings.items():
             command += ["-s", f"{name}={value}"]

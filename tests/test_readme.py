@@ -71,7 +71,10 @@ class TestSettings:
         assert shown == {
             "NEARDUP_ENABLED": str(options.enabled),
             "NEARDUP_ACTION": f'"{options.action.value}"',
+            "NEARDUP_WHEN_UNAVAILABLE": f'"{options.when_unavailable.value}"',
             "NEARDUP_SNAPSHOT": str(options.snapshot),
+            "NEARDUP_SHARE": f'"{options.share.value}"',
+            "NEARDUP_SHARE_INTERVAL": str(options.share_interval),
             "NEARDUP_MAX_AGE": "none" if options.max_age is None else "set",
             "NEARDUP_FEATURES": f'"{options.detector.features}"',
             "NEARDUP_CONTENT": f'"{options.detector.content}"',

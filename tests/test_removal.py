@@ -361,7 +361,7 @@ class TestCommands:
         lines = self.said(capsys, "crawls", "--format", "csv").splitlines()
 
         assert lines[0] == (
-            "section,crawl,spider,started,finished,reason,pages_first,pages_last,duplicates,scheme"
+            "section,crawl,spider,started,finished,reason,shared,pages_first,pages_last,duplicates,scheme"
         )
         assert lines[1].startswith(
             "crawls,1,s1,2020-01-01 00:00:00,2020-01-01 00:00:00,not finished,yes,2,2,1,word-tf/"
