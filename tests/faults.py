@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import sqlite3
 import subprocess
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 import sqlalchemy as sa
@@ -16,7 +18,8 @@ import sqlalchemy as sa
 from neardup.scrapy.extension import NearDuplicates
 from neardup.store.schema import duplicate_values, simhash_values
 from tests.crawling import crawl
-from tests.synthetic import DUPLICATE_EVERY, SETTINGS, MadePages
+from tests.killing import Ground, Watcher
+from tests.synthetic import DUPLICATE_EVERY, SETTINGS, MadePages, made_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +28,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from neardup.store.writer import Writer
+
+_WAITING_FOR_LOCKS = {
+    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist"
+    " ON id = trx_mysql_thread_id WHERE db = database() AND trx_state = 'LOCK WAIT'",
+}
 
 HANG_SECONDS = 240
 """Nothing here takes so long unless it hangs."""
@@ -58,20 +67,24 @@ class Fault:
     def _run(self, writer: Writer) -> None:
         if self.give_up_after is not None:
             writer.give_up_after = self.give_up_after
-        _wait_until(lambda: writer.rows_written > 0)
+        self.run(lambda: writer.rows_written, lambda: writer.error is not None)
+
+    def run(self, rows: Callable[[], int], given_up: Callable[[], bool] = lambda: False) -> None:
+        """``rows``: how many are stored; ``given_up``: whether the crawl has given up."""
+        _wait_until(lambda: rows() > 0)
         began = time.monotonic()
         self.begin()
         try:
             if self.seconds is None:
-                _wait_until(lambda: writer.error is not None)
+                _wait_until(given_up)
                 self.failed_after = time.monotonic() - began
             else:
                 time.sleep(self.seconds)
         finally:
-            written = writer.rows_written
+            stored = rows()
             self.end()
         ended = time.monotonic()
-        _wait_until(lambda: writer.rows_written > written)
+        _wait_until(lambda: rows() > stored)
         self.recovery = time.monotonic() - ended
 
 
@@ -81,12 +94,13 @@ class Outcome:
 
     reason: str
     retries: int
+    warnings: int
     rejected: int
     judged: int
     pages_missing: int
     relations_missing: int
-    recovery: float
-    failed_after: float | None
+    recovery: float | None
+    failed_after: float | None = None
 
 
 def faulty_crawl(url: str, fault: Fault, *, pages: int = 300, through: str | None = None) -> Outcome:
@@ -99,25 +113,94 @@ def faulty_crawl(url: str, fault: Fault, *, pages: int = 300, through: str | Non
         "NEARDUP_SNAPSHOT": False,
         "DOWNLOAD_DELAY": 0.01,
     }
-    stats = crawl(MadePages, settings, pages=pages, meanwhile=fault).stats
+    with _Warnings() as warnings:
+        stats = crawl(MadePages, settings, pages=pages, meanwhile=fault).stats
     assert fault.done.wait(HANG_SECONDS)
     assert fault.recovery is not None, "nothing was stored after the fault"
+    outcome = _outcome(url, stats, warnings.seen, fault.recovery)
+    outcome.failed_after = fault.failed_after
+    return outcome
+
+
+def faulty_process(url: str, fault: Fault, folder: Path, *, pages: int) -> Outcome:
+    """The same by ``scrapy crawl site`` in a process of its own, of made pages in a folder, some thirty milliseconds apart."""
+    ground = Ground(url, folder)
+    watcher = Watcher(url)
+    process = ground.start(_made_folder(folder, pages), delay=0.03)
+    try:
+        fault.run(lambda: len(watcher.page_rows))
+        assert process.wait(HANG_SECONDS) == 0, ground.log.read_text()
+    finally:
+        process.kill()
+        watcher.stop()
+    return _outcome_of_process(ground, fault.recovery)
+
+
+def processes_at_once(url: str, folder: Path, *, pages: int) -> list[Outcome]:
+    """Two of these crawls, of the same pages, without a fault, and as fast as they can."""
+    made = _made_folder(folder, pages)
+    grounds = [Ground(url, folder / name) for name in "ab"]
+    processes = []
+    for ground in grounds:
+        ground.folder.mkdir()
+        processes.append(ground.start(made))
+    for ground, process in zip(grounds, processes, strict=True):
+        assert process.wait(HANG_SECONDS) == 0, ground.log.read_text()
+    return [_outcome_of_process(ground) for ground in grounds]
+
+
+def _made_folder(folder: Path, pages: int) -> str:
+    made = folder / "made"
+    made.mkdir()
+    for number in range(pages):
+        (made / f"{number:05}").write_bytes(b"<html>" + made_body(number))
+    return str(made)
+
+
+def _outcome_of_process(ground: Ground, recovery: float | None = None) -> Outcome:
+    log = ground.log.read_text()
+    stats: dict[str, Any] = {
+        name: int(number) for name, number in re.findall(r"'(neardup/\w+)': (\d+),", log)
+    }
+    (stats["finish_reason"],) = re.findall(r"'finish_reason': '(\w+)'", log)
+    return _outcome(ground.url, stats, log.count("WARNING: neardup"), recovery)
+
+
+def _outcome(url: str, stats: dict[str, Any], warnings: int, recovery: float | None) -> Outcome:
     judged = stats["neardup/pages"]
     stored, relations = _counts(url)
     return Outcome(
         reason=stats["finish_reason"],
         retries=stats["neardup/store_retries"],
+        warnings=warnings,
         rejected=stats["neardup/rows_rejected"],
         judged=judged,
         pages_missing=judged - stored,
         relations_missing=stats["neardup/duplicates"] - relations,
-        recovery=fault.recovery,
-        failed_after=fault.failed_after,
+        recovery=recovery,
     )
 
 
+class _Warnings(logging.Handler):
+    """Counts what the writer warns of."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.seen = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.seen += 1
+
+    def __enter__(self) -> Self:
+        logging.getLogger("neardup.store.writer").addHandler(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        logging.getLogger("neardup.store.writer").removeHandler(self)
+
+
 def _counts(url: str) -> tuple[int, int]:
-    """Pages of the crawl that are stored, and relations, each of which must be that of a page to the one before it."""
+    """Pages of the crawl that are stored, and relations, each of which must be that of a page to the one before it; none twice."""
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         pages = connection.execute(sa.select(simhash_values.c.id, simhash_values.c.actual_url)).all()
@@ -129,14 +212,33 @@ def _counts(url: str) -> tuple[int, int]:
         numbers = sorted(int(urls[page].rpartition("/")[2]) for page in pair)
         assert numbers[1] % DUPLICATE_EVERY == DUPLICATE_EVERY - 1
         assert numbers[0] == numbers[1] - 1
-    return len(set(urls.values())), len(pairs)
+    assert len(set(urls.values())) == len(urls)
+    assert len({duplicate for duplicate, _ in pairs}) == len(pairs)
+    return len(urls), len(pairs)
 
 
-def _wait_until(condition: Callable[[], bool]) -> None:
+def _wait_until(condition: Callable[[], bool], *, pause: float = 0.005) -> None:
     deadline = time.monotonic() + HANG_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "hangs"
-        time.sleep(0.005)
+        time.sleep(pause)
+
+
+def make_serializable(url: str) -> None:
+    """Have a PostgreSQL database commit transactions only if they could have come one after the other."""
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        setting = "default_transaction_isolation = 'serializable'"
+        connection.execute(sa.text(f"ALTER DATABASE {engine.url.database} SET {setting}"))
+
+
+def wait_for_lock(url: str) -> None:
+    """Wait until a transaction of a server's database waits for another one."""
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        query = sa.text(_WAITING_FOR_LOCKS[engine.dialect.name])
+        # MariaDB keeps the answer until nobody has asked for 0.1 s.
+        _wait_until(lambda: bool(connection.execute(query).scalar_one()), pause=0.15)
 
 
 class ForeignLock:
@@ -157,7 +259,7 @@ class ForeignLock:
 
 
 class SmallDisk:
-    """A file system of eight megabytes; ``fill`` leaves no room in it."""
+    """A file system of some megabytes; ``fill`` leaves no room in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -173,9 +275,9 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[SmallDisk]:
+def small_disk(folder: Path, megabytes: int = 8) -> Iterator[SmallDisk]:
     """Mounted on a folder while in use; the test is skipped where that is not allowed."""
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "neardup-test", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "neardup-test", str(folder)]
     try:
         done = subprocess.run(mount, capture_output=True, text=True, check=False)
         problem = done.stderr.strip() if done.returncode else ""

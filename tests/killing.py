@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -22,6 +23,9 @@ from neardup.scrapy.restart import Restart
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
 from tests.test_pages import PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 
@@ -40,7 +44,7 @@ class Tables:
     page_rows: set[tuple[int, bytes]]
     relation_rows: set[tuple[int, int]]
     doubles: int
-    """Rows of a page or a relation that has one already, and relations to what is no canonical page."""
+    """Rows of a page or a relation that has one already, relations to what is no canonical page, and duplicates without one."""
     visits: list[int]
     """For each page, the crawl that saw it last."""
 
@@ -142,6 +146,7 @@ def _tables(pages: list[dict[str, Any]], relations: list[dict[str, Any]]) -> Tab
     doubles += sum(
         canonical in duplicates or not {page, canonical} <= urls.keys() for page, canonical in pairs
     )
+    doubles += len(duplicates ^ {row["id"] for row in pages if row["kind"] == "duplicate"})
     told = ("kind", "hash_value", "features", "links_skipped")
     return Tables(
         {row["actual_url"]: {name: row[name] for name in told} | {"sketch": _bytes(row)} for row in pages},
@@ -219,8 +224,8 @@ class Watcher:
                 with _plain_connection(self.url) as connection:
                     self.page_rows |= {(row[0], bytes(row[1])) for row in connection.execute(pages)}
                     self.relation_rows |= {(row[0], row[1]) for row in connection.execute(relations)}
-            except (sa.exc.OperationalError, sa.exc.ProgrammingError):
-                continue  # the file or the tables are not made yet
+            except sa.exc.DBAPIError:
+                continue  # the file or the tables are not made yet, or the server is away
             self.polls += 1
 
 
@@ -253,19 +258,41 @@ def whole_seconds(seconds: float, uninterrupted: Tables, delay: float = DELAY) -
     return seconds + delay * len(uninterrupted.pages)
 
 
-def kill(ground: Ground, part: str, uninterrupted: Tables, after: float, delay: float = DELAY) -> Kill | None:
-    """Crawl, kill -9 after so many seconds, check, crawl again to the end, check; None if it ended before that."""
+def kill_9(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def interrupt_twice(process: subprocess.Popen[bytes], between: float) -> None:
+    """Ctrl-C, and once more after so many seconds, which Scrapy answers by ending at once; unless it has ended by then."""
+    process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=between)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=120)
+
+
+def kill(
+    ground: Ground,
+    part: str,
+    uninterrupted: Tables,
+    after: float,
+    delay: float = DELAY,
+    end: Callable[[subprocess.Popen[bytes]], None] = kill_9,
+) -> Kill | None:
+    """Crawl, end it after so many seconds, check, crawl again to the end, check; None if it ended before that."""
     last = max(_rows_or_nothing(ground).visits, default=0)
     watcher = Watcher(ground.url)
     process = ground.start(part, delay=delay)
     try:
         process.wait(timeout=after)
     except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-    ended = process.wait() != -signal.SIGKILL
-    watcher.stop()
-    if ended:
+        end(process)
+    else:
         return None
+    finally:
+        process.kill()
+        watcher.stop()
     stored = _rows_or_nothing(ground)
     lost, doubles = watcher.lost(stored), stored.doubles
     # Where no table has been made yet, making them is left to the restart.

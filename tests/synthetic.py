@@ -23,17 +23,22 @@ DUPLICATE_EVERY = 10
 _WORDS = 40
 
 
+def made_body(number: int) -> bytes:
+    """The page of a number: of every ten, the last is a copy of the one before it."""
+    if number % DUPLICATE_EVERY == DUPLICATE_EVERY - 1:
+        number -= 1
+    rng = random.Random(number)
+    words = " ".join(f"{rng.getrandbits(20):x}" for _ in range(_WORDS))
+    return f"<p>{words}</p>".encode()
+
+
 class Handler(BaseDownloadHandler):
     """Answers ``made://site/NUMBER``: 40 words; every tenth page is a copy of the one before it. All of another host are alike."""
 
     async def download_request(self, request: Request) -> Response:
         parts = urlsplit(request.url)
         number = int(parts.path[1:]) if parts.hostname == "site" else 0
-        if number % DUPLICATE_EVERY == DUPLICATE_EVERY - 1:
-            number -= 1
-        rng = random.Random(number)
-        words = " ".join(f"{rng.getrandbits(20):x}" for _ in range(_WORDS))
-        return HtmlResponse(request.url, body=f"<p>{words}</p>".encode(), encoding="utf-8", request=request)
+        return HtmlResponse(request.url, body=made_body(number), encoding="utf-8", request=request)
 
 
 SETTINGS: dict[str, Any] = {

@@ -1,22 +1,38 @@
-"""kill -9 of real crawls, a few times on each database; ``tests/benchmarks/bench_kill.py`` does it hundreds of times."""
+"""kill -9 of real crawls, and Ctrl-C twice, a few times on each database; ``tests/benchmarks/bench_kill.py`` does it hundreds of times."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.benchmarks.bench_kill import ZEROS, prepared
 from tests.databases import SERVERS, new_database
-from tests.killing import Ground, Tables, Watcher, kill, reference, stages, whole_seconds
+from tests.killing import (
+    Ground,
+    Tables,
+    Watcher,
+    interrupt_twice,
+    kill,
+    kill_9,
+    reference,
+    stages,
+    whole_seconds,
+)
 
 if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 SHARES = {"sqlite": (0.1, 0.45, 0.65, 0.8, 0.95), **dict.fromkeys(SERVERS, (0.6, 0.85))}
 """Of the time that a crawl takes, at which it is killed: while it starts, in the middle, while it ends."""
+
+INTERRUPTS = {"sqlite": (0.7, 0.1), "postgresql": (0.85, 0.3), "mysql": (0.95, 0.6)}
+"""The same for Ctrl-C, with the seconds until the second one."""
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +45,32 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Tables
 def test_nothing_committed_is_lost_and_the_end_is_the_same(
     backend: str, uninterrupted: tuple[list[Tables], float], tmp_path: Path
 ) -> None:
+    end_each(backend, uninterrupted, tmp_path, [(share, kill_9) for share in SHARES[backend]])
+
+
+@pytest.mark.parametrize("backend", INTERRUPTS)
+def test_ctrl_c_twice(backend: str, uninterrupted: tuple[list[Tables], float], tmp_path: Path) -> None:
+    share, between = INTERRUPTS[backend]
+    end_each(backend, uninterrupted, tmp_path, [(share, partial(interrupt_twice, between=between))])
+
+
+def end_each(
+    backend: str,
+    uninterrupted: tuple[list[Tables], float],
+    tmp_path: Path,
+    ends: Sequence[tuple[float, Callable[[subprocess.Popen[bytes]], None]]],
+) -> None:
     results, seconds = uninterrupted
-    shares = iter(SHARES[backend])
-    kills = 0
-    while kills < len(SHARES[backend]):
-        folder = tmp_path / str(kills)
+    left = iter(ends)
+    done = 0
+    while done < len(ends):
+        folder = tmp_path / str(done)
         folder.mkdir()
         with new_database(backend, folder) as url:
             ground = Ground(prepared(backend, url), folder)
-            for part, result, share in zip(stages(), results, shares, strict=False):
-                one = kill(ground, part, result, share * whole_seconds(seconds, result))
-                kills += 1
+            for part, result, (share, end) in zip(stages(), results, left, strict=False):
+                one = kill(ground, part, result, share * whole_seconds(seconds, result), end=end)
+                done += 1
 
                 if one is not None:  # on a machine that is idle now it may have ended before
                     assert {name: getattr(one, name) for name in ZEROS} == dict.fromkeys(ZEROS, 0), one

@@ -29,6 +29,12 @@ ANSWER_SECONDS = 30
 PATIENT_SECONDS = 600
 """The same for reports and the reading of all pages, which a server may have to sort first."""
 
+_CONFLICTS = {
+    "40001", "40P01", "55P03",  # PostgreSQL: serialisation failure, deadlock, lock not available
+    1213, 1205, 1020,  # MariaDB: deadlock, lock wait timeout, record has changed since last read
+}  # fmt: skip
+"""SQLite has none: its one lock is waited for."""
+
 # What a URL may begin with, the driver it gets and the extra that installs it. SQLAlchemy 2.0 and 2.1 differ in the
 # driver they take by default, so it is always named.
 _DRIVERS = {
@@ -126,11 +132,19 @@ def _connect_to_postgresql(answer_within: float | None, *args: Any, **options: A
     return connection
 
 
+def is_conflict(exc: DBAPIError) -> bool:
+    """Whether a server gave up a transaction because of another one; it may be tried again as a whole."""
+    codes = {getattr(exc.orig, "sqlstate", None), *getattr(exc.orig, "args", ())[:1]}
+    return not codes.isdisjoint(_CONFLICTS)
+
+
 def unavailable(url: URL, exc: Exception) -> DatabaseUnavailable:
     """What to raise when the database does not do as told; the driver's own words, without the password."""
     reason = _reason(url, exc.orig if isinstance(exc, DBAPIError) else exc)
     hint = "check that the server runs and NEARDUP_DATABASE_URL is right"
-    if url.get_backend_name() == "sqlite":
+    if isinstance(exc, DBAPIError) and is_conflict(exc):
+        hint = "another transaction was in the way"
+    elif url.get_backend_name() == "sqlite":
         hint = "check the path and its permissions, the free space, and whether another program holds a lock on it"
     return DatabaseUnavailable(f"database {masked(url)} cannot be used: {reason} ({hint})")
 

@@ -2,14 +2,16 @@
 
 Pages go in batches, each a transaction after which the store is whole: an interrupted removal is ended by starting it again.
 Duplicates go before canonical pages, so that no page that is about to go is elected, and the outcome does not depend on the size
-of the batches. Each transaction changes what :meth:`neardup.store.store.Store.state` says, so that no snapshot outlives it.
+of the batches. Each transaction changes what :meth:`neardup.store.store.Store.state` says, so that no snapshot outlives it; one that
+another is in the way of is tried again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 
@@ -20,7 +22,7 @@ from neardup.store.statements import count_batch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, Select
 
     from neardup.rule import Rule
     from neardup.store.store import Store
@@ -89,20 +91,25 @@ def remove_pages(
     is_duplicate = exists().where(duplicate_values.c.duplicate_hash_id == simhash_values.c.id)
     for which in (is_duplicate, true()):
         query = select(simhash_values.c.id).where(condition, which).limit(_PAGES_AT_ONCE).with_for_update()
-        while True:
-            with store.writing() as connection:
-                batch_id = _count_change(connection, leaving)
-                ids = list(connection.execute(query).scalars())
-                if not ids:
-                    break
-                relation = duplicate_values.c.duplicate_hash_id
-                found = connection.execute(delete(duplicate_values).where(relation.in_(ids)))
-                elected = reelect(connection, ids, rule, batch_id)
-                connection.execute(delete(simhash_values).where(simhash_values.c.id.in_(ids)))
-            removed.pages += len(ids)
-            removed.duplicates += found.rowcount
-            removed.elected += elected
+        remove = partial(_remove_some, query, rule, leaving)
+        while (some := store.transact(remove, patiently=True)).pages:
+            removed.pages += some.pages
+            removed.duplicates += some.duplicates
+            removed.elected += some.elected
             yield removed
+
+
+def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Connection) -> Removed:
+    """Remove the pages of a query of ids."""
+    batch_id = _count_change(connection, leaving)
+    ids = list(connection.execute(query).scalars())
+    if not ids:
+        return Removed()
+    relation = duplicate_values.c.duplicate_hash_id
+    found = connection.execute(delete(duplicate_values).where(relation.in_(ids)))
+    elected = reelect(connection, ids, rule, batch_id)
+    connection.execute(delete(simhash_values).where(simhash_values.c.id.in_(ids)))
+    return Removed(len(ids), found.rowcount, elected)
 
 
 def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
@@ -113,20 +120,22 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
     that stay go to the last crawl of the duplicate.
     """
     yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
+    store.transact(partial(_hand_on, crawl_id), patiently=True)
+
+
+def _hand_on(crawl_id: int, connection: Connection) -> None:
+    """Give what is left of a crawl to others, and remove its row."""
+    _count_change(connection, crawl_id)
     page, relation = simhash_values.c, duplicate_values.c
-    with store.writing() as connection:
-        _count_change(connection, crawl_id)
-        connection.execute(
-            update(simhash_values).where(page.crawl_id == crawl_id).values(crawl_id=page.last_crawl_id)
-        )
-        connection.execute(
-            update(simhash_values).where(page.last_crawl_id == crawl_id).values(last_crawl_id=page.crawl_id)
-        )
-        last = select(page.last_crawl_id).where(page.id == relation.duplicate_hash_id).scalar_subquery()
-        connection.execute(
-            update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last)
-        )
-        connection.execute(delete(crawls).where(crawls.c.id == crawl_id))
+    connection.execute(
+        update(simhash_values).where(page.crawl_id == crawl_id).values(crawl_id=page.last_crawl_id)
+    )
+    connection.execute(
+        update(simhash_values).where(page.last_crawl_id == crawl_id).values(last_crawl_id=page.crawl_id)
+    )
+    last = select(page.last_crawl_id).where(page.id == relation.duplicate_hash_id).scalar_subquery()
+    connection.execute(update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last))
+    connection.execute(delete(crawls).where(crawls.c.id == crawl_id))
 
 
 def crawl_ids(connection: Connection) -> dict[int, bool]:

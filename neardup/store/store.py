@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from time import sleep
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from sqlalchemy import case, func, insert, literal, or_, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -20,6 +22,7 @@ from neardup.store.engine import (
     PATIENT_SECONDS,
     WRITES,
     database_url,
+    is_conflict,
     make_engine,
     masked,
     unavailable,
@@ -29,7 +32,7 @@ from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.statements import count_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import timedelta
     from types import TracebackType
@@ -41,7 +44,14 @@ if TYPE_CHECKING:
     from neardup.store.election import Elected
     from neardup.store.tail import WrittenPage
 
+logger = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
 _ROWS_AT_ONCE = 10_000
+
+_WAITS = (0.1, 0.3, 1.0, 3.0)
+"""Seconds between the tries of a transaction that others are in the way of."""
 
 
 class StoredPage(NamedTuple):
@@ -133,6 +143,25 @@ class Store:
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
 
+    def transact(self, work: Callable[[Connection], _Result], *, patiently: bool = False) -> _Result:
+        """What ``work`` returns, called in a transaction that is going to write; DatabaseUnavailable if the database fails.
+
+        A deadlock, a serialisation failure, or a lock that was waited for in vain rolls it all back; then it is tried again, with growing
+        waits, some times in all. ``work`` must leave nothing but what is in the database.
+        """
+        waits = iter(_WAITS)
+        while True:
+            try:
+                with self.begin_write(patiently=patiently) as connection:
+                    return work(connection)
+            except DBAPIError as exc:
+                problem = self.unavailable(exc)
+                wait = next(waits, None) if is_conflict(exc) else None
+                if wait is None:
+                    raise problem from exc
+            logger.warning("neardup: %(problem)s; trying again", {"problem": problem})
+            sleep(wait)
+
     @contextmanager
     def reading(self, *, patiently: bool = True) -> Iterator[Connection]:
         """A connection to read from; DatabaseUnavailable if the database fails on the way.
@@ -162,15 +191,15 @@ class Store:
             "settings": json.dumps(settings, sort_keys=True),
             "shared": int(shared),
         }
-        try:
-            with self.begin_write() as connection:
-                if self.engine.dialect.name == "sqlite":
-                    row["id"] = last_crawl_id(connection) + 1
-                key = connection.execute(insert(crawls).values(row)).inserted_primary_key
-        except DBAPIError as exc:
-            raise self.unavailable(exc) from exc
-        assert key is not None
-        return int(key[0])
+
+        def work(connection: Connection) -> int:
+            if self.engine.dialect.name == "sqlite":
+                row["id"] = last_crawl_id(connection) + 1
+            key = connection.execute(insert(crawls).values(row)).inserted_primary_key
+            assert key is not None
+            return int(key[0])
+
+        return self.transact(work)
 
     def finish_crawl(self, crawl_id: int, *, reason: str, counts: Mapping[str, int]) -> None:
         """Record the end of a crawl, all of which is stored, and its sums, by the names of the columns of ``crawls``.
@@ -178,11 +207,8 @@ class Store:
         From now on other crawls see its pages.
         """
         values = {"finished_at": datetime.now(UTC), "finish_reason": reason[:255], "shared": 1, **counts}
-        try:
-            with self.begin_write() as connection:
-                connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(values))
-        except DBAPIError as exc:
-            raise self.unavailable(exc) from exc
+        finish = update(crawls).where(crawls.c.id == crawl_id).values(values)
+        self.transact(lambda connection: connection.execute(finish))
 
     def share_crawl(self, crawl_id: int) -> bool:
         """Let other crawls see the pages of a crawl from now on; False if there is no such crawl."""
@@ -198,13 +224,14 @@ class Store:
 
         Also returns the pages whose standing this has changed.
         """
-        try:
-            with self.begin_write() as connection:
-                batch_id = count_batch(connection, crawl_id)
-                elected = election.settle(connection, changed_ids, rule, batch_id)
-                return elected, tail.pages_of_batch(connection, batch_id)
-        except DBAPIError as exc:
-            raise self.unavailable(exc) from exc
+        ids = list(changed_ids)
+
+        def work(connection: Connection) -> tuple[Elected, list[WrittenPage]]:
+            batch_id = count_batch(connection, crawl_id)
+            elected = election.settle(connection, ids, rule, batch_id)
+            return elected, tail.pages_of_batch(connection, batch_id)
+
+        return self.transact(work)
 
     def snapshot_path(self, folder: Path) -> Path:
         """Where a snapshot of this database is kept: beside a SQLite file, else in ``folder``, under a name of its own."""

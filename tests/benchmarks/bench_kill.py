@@ -14,13 +14,19 @@ import random
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.databases import BACKENDS, new_database
-from tests.killing import Ground, Kills, kill, reference, stages, whole_seconds
+from tests.killing import Ground, Kills, interrupt_twice, kill, kill_9, reference, stages, whole_seconds
 from tests.test_pages import PAGES
 from tests.test_store import upgraded
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
 
 ZEROS = {
     "committed_rows_lost": "committed rows lost",
@@ -35,7 +41,23 @@ def prepared(backend: str, url: str) -> str:
     return url if backend == "sqlite" else upgraded(url)
 
 
-def run(backend: str, kills: int, pages: Path, seed: int, delay: float) -> Kills:
+def killed(rng: random.Random) -> Callable[[subprocess.Popen[bytes]], None]:
+    return kill_9
+
+
+def interrupted(rng: random.Random) -> Callable[[subprocess.Popen[bytes]], None]:
+    return partial(interrupt_twice, between=rng.uniform(0.1, 1.0))
+
+
+def run(
+    backend: str,
+    kills: int,
+    pages: Path,
+    seed: int,
+    delay: float,
+    how: Callable[[random.Random], Callable[[subprocess.Popen[bytes]], None]] = killed,
+) -> Kills:
+    """``how`` tells how the next crawl is ended."""
     parts, done = stages(pages), Kills()
     with tempfile.TemporaryDirectory() as name, new_database(backend, Path(name)) as url:
         results, seconds = reference(Ground(prepared(backend, url), Path(name)), parts)
@@ -46,7 +68,7 @@ def run(backend: str, kills: int, pages: Path, seed: int, delay: float) -> Kills
             for part, uninterrupted in zip(parts, results, strict=True):
                 # How busy the machine is changes meanwhile: the last crawl tells how long this one would take.
                 after = rng.uniform(0.0, whole_seconds(seconds, uninterrupted, delay))
-                one = kill(ground, part, uninterrupted, after, delay)
+                one = kill(ground, part, uninterrupted, after, delay, how(rng))
                 if one is not None:
                     done.kills.append(one)
                     seconds = one.restart_seconds
@@ -56,6 +78,15 @@ def run(backend: str, kills: int, pages: Path, seed: int, delay: float) -> Kills
                 if len(done.kills) == kills:
                     return done
     raise AssertionError
+
+
+def head(what: str) -> str:
+    """The first two lines of the table."""
+    cells = [
+        "database", what, "before the first batch", "between batches", "after the last", *ZEROS.values(),
+        "restarted from tables, snapshot", "time",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |\n|{'---|' * len(cells)}"
 
 
 def report(backend: str, done: Kills, seconds: float) -> str:
@@ -86,12 +117,7 @@ def main() -> None:
     started = time.monotonic()
     pages = arguments.pages.resolve()
     done = run(arguments.database, arguments.kills, pages, arguments.seed, arguments.delay)
-    head = [
-        "database", "kills", "before the first batch", "between batches", "after the last", *ZEROS.values(),
-        "restarted from tables, snapshot", "time",
-    ]  # fmt: skip
-    print(f"| {' | '.join(head)} |")
-    print("|" + "---|" * len(head))
+    print(head("kills"))
     print(report(arguments.database, done, time.monotonic() - started))
     assert done.sum("polls") > 0
     for zero in ZEROS:
