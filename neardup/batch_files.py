@@ -11,7 +11,10 @@ from __future__ import annotations
 import csv
 import importlib
 import os
+import tokenize
 import zipfile
+import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,6 +40,13 @@ PAIR = np.dtype([("first", "<i8"), ("second", "<i8"), ("distance", "<i8")])
 OUTPUTS = (".npy", ".parquet", ".csv")
 _AT_ONCE = 1 << 16
 _PACKED = 2 * WEAK_BITS_STORED
+
+_ZIP = b"PK\3\4"
+_DAMAGE = (
+    ValueError, EOFError, LookupError, TypeError, AttributeError, RuntimeError, OverflowError, MemoryError, SyntaxError,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What NumPy and Arrow raise at files that are damaged, or none of theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +92,35 @@ class ParquetFingerprints:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = _open_parquet(path)
-        self._names: list[str] = self._file.schema_arrow.names
-        _need_column(path, self._names, "hash_value")
-        groups = self._file.metadata
-        self._ends = np.cumsum(
-            [groups.row_group(i).num_rows for i in range(groups.num_row_groups)], dtype=int
-        )
-        self.rows = int(groups.num_rows)
+        with reading_parquet(path):
+            self._names: list[str] = self._file.schema_arrow.names
+            _need_column(path, self._names, "hash_value")
+            groups = self._file.metadata
+            self._ends = np.cumsum(
+                [groups.row_group(i).num_rows for i in range(groups.num_row_groups)], dtype=int
+            )
+            self.rows = int(groups.num_rows)
 
     def _columns(self, name: str, start: int, size: int) -> Iterator[Any]:
-        """Arrow columns of at most ``size`` rows, from row ``start`` on; reads no row group before it."""
+        """Arrow columns of at most ``size`` rows, from row ``start`` on; reads no row group before it.
+
+        ConfigurationError at the end if they were not as many rows as the file says it has.
+        """
         first = int(np.searchsorted(self._ends, start, side="right"))
         skipped = start - (int(self._ends[first - 1]) if first else 0)
         groups = list(range(first, len(self._ends)))
-        for batch in self._file.iter_batches(batch_size=size, row_groups=groups, columns=[name]):
-            column = batch.column(0)
-            if skipped:
-                dropped = min(skipped, len(column))
-                column, skipped = column.slice(dropped), skipped - dropped
-            if len(column):
-                yield column
+        left = self.rows - start
+        with reading_parquet(self._path):
+            for batch in self._file.iter_batches(batch_size=size, row_groups=groups, columns=[name]):
+                column = batch.column(0)
+                if skipped:
+                    dropped = min(skipped, len(column))
+                    column, skipped = column.slice(dropped), skipped - dropped
+                left -= len(column)
+                if len(column):
+                    yield column
+            if left:
+                raise ValueError(f"{self.rows} rows by its footer, but {self.rows - left} by column {name}")
 
     def chunks(self, start: int, size: int) -> Iterator[npt.NDArray[np.uint64]]:
         waiting: list[npt.NDArray[np.uint64]] = []
@@ -188,15 +207,15 @@ def as_weak_bits(packed: npt.NDArray[Any], count: int, name: str) -> npt.NDArray
 
 def _load_array(path: Path) -> npt.NDArray[Any]:
     try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+        with path.open("rb") as file:
+            several = file.read(len(_ZIP)) == _ZIP
+        if not several:
+            return np.lib.format.open_memmap(path, mode="r")
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
-    except (ValueError, EOFError) as exc:
+    except _DAMAGE as exc:
         raise _unreadable(path, exc) from exc
-    if not isinstance(loaded, np.ndarray):
-        loaded.close()
-        raise ConfigurationError(f"{path} holds several arrays; a file of fingerprints is .npy or .parquet")
-    return loaded
+    raise ConfigurationError(f"{path} holds several arrays; a file of fingerprints is .npy or .parquet")
 
 
 def _unreadable(path: Path, exc: Exception) -> ConfigurationError:
@@ -207,18 +226,22 @@ def _unreadable(path: Path, exc: Exception) -> ConfigurationError:
 
 def _load_archive(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here, because NumPy does not close a file that turns out to be damaged.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if "values" not in archive:
                 raise ConfigurationError(
                     f"{path} has no array 'values', only {', '.join(archive) or 'none'};"
                     " write it with numpy.savez(file, values=…, weak_bits=…)"
                 )
-            return archive["values"], archive.get("weak_bits")
+            values, packed = archive["values"], archive.get("weak_bits")
+            if not isinstance(values, np.ndarray) or not isinstance(packed, np.ndarray | None):
+                raise TypeError("what it holds is no array")  # but bytes, if it does not begin like one
+            return values, packed
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
     except ConfigurationError:
         raise
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as exc:
+    except _DAMAGE as exc:
         raise _unreadable(path, exc) from exc
 
 
@@ -232,14 +255,23 @@ def arrow_module(module: str, path: Path, *, instead: str = ".npy files") -> Any
         ) from exc
 
 
-def _open_parquet(path: Path) -> Any:
-    parquet = arrow_module("pyarrow.parquet", path)
+@contextmanager
+def reading_parquet(path: Path) -> Iterator[None]:
+    """What goes wrong within is wrong with this file: ConfigurationError, also where damage shows only when a column is read."""
     try:
-        return parquet.ParquetFile(path, memory_map=True)
+        yield
+    except ConfigurationError:
+        raise
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
-    except ValueError as exc:  # ArrowInvalid is one
+    except _DAMAGE as exc:  # all of Arrow's own are one of these
         raise ConfigurationError(f"{path} is not a Parquet file, or is damaged: {exc}") from exc
+
+
+def _open_parquet(path: Path) -> Any:
+    parquet = arrow_module("pyarrow.parquet", path)
+    with reading_parquet(path):
+        return parquet.ParquetFile(path, memory_map=True)
 
 
 def _need_column(path: Path, names: list[str], column: str) -> None:
@@ -273,25 +305,27 @@ def _load_parquet_queries(
     path: Path,
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8] | None, npt.NDArray[np.int64] | None]:
     file = _open_parquet(path)
-    names: list[str] = file.schema_arrow.names
-    _need_column(path, names, "hash_value")
-    table = file.read(columns=[n for n in ("hash_value", "weak_bits", "id") if n in names]).combine_chunks()
-    columns = {n: table.column(n).combine_chunks() for n in table.column_names}
-    values = _column_of_fingerprints(columns["hash_value"], path)
-    packed = None
-    if "weak_bits" in columns:
-        column = columns["weak_bits"]
-        if str(column.type) not in {"binary", "large_binary", f"fixed_size_binary[{_PACKED}]"}:
-            raise ConfigurationError(f"{path}: column weak_bits must be binary, not {column.type}")
-        texts: list[bytes | None] = column.to_pylist()
-        for row, one in enumerate(texts):
-            if one is None or len(one) != _PACKED:
-                length = "null" if one is None else f"{len(one)} bytes"
-                raise ConfigurationError(
-                    f"{path}: weak_bits of row {row} must be {_PACKED} bytes, not {length}"
-                )
-        packed = np.frombuffer(b"".join(filter(None, texts)), dtype=np.uint8).reshape(-1, _PACKED)
-    return values, packed, _column_of_ids(columns["id"], path) if "id" in columns else None
+    with reading_parquet(path):
+        names: list[str] = file.schema_arrow.names
+        _need_column(path, names, "hash_value")
+        table = file.read(
+            columns=[n for n in ("hash_value", "weak_bits", "id") if n in names]
+        ).combine_chunks()
+        columns = {n: table.column(n).combine_chunks() for n in table.column_names}
+        values = _column_of_fingerprints(columns["hash_value"], path)
+        packed = _column_of_weak_bits(columns["weak_bits"], path) if "weak_bits" in columns else None
+        return values, packed, _column_of_ids(columns["id"], path) if "id" in columns else None
+
+
+def _column_of_weak_bits(column: Any, path: Path) -> npt.NDArray[np.uint8]:
+    if str(column.type) not in {"binary", "large_binary", f"fixed_size_binary[{_PACKED}]"}:
+        raise ConfigurationError(f"{path}: column weak_bits must be binary, not {column.type}")
+    texts: list[bytes | None] = column.to_pylist()
+    for row, one in enumerate(texts):
+        if one is None or len(one) != _PACKED:
+            length = "null" if one is None else f"{len(one)} bytes"
+            raise ConfigurationError(f"{path}: weak_bits of row {row} must be {_PACKED} bytes, not {length}")
+    return np.frombuffer(b"".join(filter(None, texts)), dtype=np.uint8).reshape(-1, _PACKED)
 
 
 def check_output(path: Path, *inputs: Path | None) -> None:

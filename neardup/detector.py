@@ -226,7 +226,7 @@ class Detector:
             templates = HostTemplates.from_arrays(_below("templates/", arrays))
         if self.options.index == PSM and (stored := _below("index/", arrays)):
             index = PSMIndex.from_arrays(
-                stored, max_distance=self.rule.max_distance, recall=self.options.recall
+                stored, max_distance=self.rule.max_distance, recall=self.options.recall, pages=len(pages)
             )
         self.pages, self.sketches, self.verifier.templates = pages, sketches, templates
         if index is None:

@@ -207,6 +207,15 @@ class Urls:
         end = offsets[after] if after & (_GROUP - 1) and after < len(offsets) else len(group)
         return str(group[start:end], "utf-8", "surrogatepass")
 
+    def check(self) -> None:
+        """SnapshotError if one cannot be decoded; most groups are ASCII, which is seen at a glance."""
+        for number, group in enumerate(self._groups):
+            if len(group) and np.frombuffer(group, dtype=np.uint8).max() > 127:
+                try:
+                    list(map(self.__getitem__, range(number * _GROUP, min((number + 1) * _GROUP, len(self)))))
+                except UnicodeDecodeError as exc:
+                    raise SnapshotError(f"known pages: a URL cannot be decoded: {exc}") from exc
+
     def extend(self, encoded: list[bytes]) -> list[int]:
         """Add the text of the next pages, before their records; returns where in its group each begins."""
         offsets = []
@@ -358,6 +367,7 @@ class KnownPages:
             text=arrays["urls"],
             rows=KeyTable(arrays["key_ends"], arrays["keys"], arrays["key_rows"]),
         )
+        pages.urls.check()
         return pages
 
 
@@ -379,7 +389,7 @@ def _checked(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[An
             raise SnapshotError(f"array {name} of known pages: {len(arrays[name])} entries, not {length}")
     for name, length in (("url_ends", arrays["urls"].size), ("key_ends", slots)):
         ends = arrays[name]
-        if np.any(np.diff(ends, prepend=0) < 0) or (ends[-1] if ends.size else 0) != length:
+        if np.any(ends < np.append(0, ends[:-1])) or (ends[-1] if ends.size else 0) != length:
             raise SnapshotError(f"array {name} of known pages does not end where what it divides ends")
     plain = {name: np.asarray(array).view(own[name][0].dtype) for name, array in arrays.items()}
     canonical = fields(plain["records"])[2]

@@ -78,6 +78,9 @@ _IS_DEEP = etree.XPath("boolean(" + "/".join("*" * _DEEPEST) + ")")
 _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3164\uFFA0]]+", regex.V1)
 """All characters that show nothing by themselves, except the Hangul fillers, which take the room of a letter."""
 
+_NO_CHARSETS = ("idna", "punycode")
+"""Codecs of Python that no browser takes for the encoding of a page: 256 kB of one long label took 6 s, and the time grows with the square."""
+
 _SCHEME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 _URL_CHARACTER = rf'[[!-~--["<>]]||[\w--[\x00-\x7F]--{UNSPACED}]]'
 """ASCII up to a space, quote or angle bracket, and letters of other scripts (``/wiki/Käse``), but not of those that may go
@@ -146,7 +149,10 @@ def decode(data: bytes, encoding: str | None = None) -> str:
     """A page in bytes as a string; see :func:`purify_bytes`."""
     if not data:
         return ""
-    dammit = UnicodeDammit(data, known_definite_encodings=[encoding] if encoding else [], is_html=True)
+    known = [encoding] if encoding else []
+    dammit = UnicodeDammit(
+        data, known_definite_encodings=known, is_html=True, exclude_encodings=list(_NO_CHARSETS)
+    )
     return dammit.unicode_markup or data.decode("utf-8", "replace")
 
 

@@ -92,7 +92,9 @@ class KnownSketches:
         if (
             words.dtype != np.uint64
             or words.shape != (rows.size, known._words)
-            or (rows.size and not (rows[0] >= 0 and rows[-1] < pages and np.all(np.diff(rows) > 0)))
+            or rows.dtype != np.int64
+            or rows.ndim != 1
+            or (rows.size and not (rows[0] >= 0 and rows[-1] < pages and np.all(rows[:-1] < rows[1:])))
         ):
             raise SnapshotError("the arrays of the sketches do not fit together")
         known._mapped = words

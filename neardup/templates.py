@@ -201,17 +201,19 @@ class HostTemplates:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> HostTemplates:
         """What :meth:`arrays` gave. Raises ValueError if arrays are missing or do not fit together."""
-        try:
-            names = _split(arrays["names"], arrays["name_sizes"])
-            templates = _split(arrays["templates"], arrays["template_sizes"])
-            counted = _split(arrays["counted"], arrays["counted_sizes"])
-            counts = _split(arrays["counts"], arrays["counted_sizes"])
-            pages = arrays["pages"].tolist()
-        except KeyError as exc:
-            raise ValueError(f"the templates lack the array {exc}") from exc
         made = cls()
-        for name, *of_host in zip(names, templates, counted, counts, pages, strict=True):
-            made._hosts[name.tobytes().decode("utf-8", "surrogatepass")] = _Host(*of_host)
+        for name, sample in made.arrays().items():
+            if name not in arrays:
+                raise ValueError(f"the templates lack the array {name!r}")
+            if arrays[name].dtype != sample.dtype or arrays[name].ndim != 1:
+                raise ValueError(f"array {name} of the templates: {arrays[name].dtype} {arrays[name].shape}")
+        names = _split(arrays["names"], arrays["name_sizes"])
+        templates = _split(arrays["templates"], arrays["template_sizes"])
+        counted = _split(arrays["counted"], arrays["counted_sizes"])
+        counts = _split(arrays["counts"], arrays["counted_sizes"])
+        pages = arrays["pages"].tolist()
+        for host, *of_host in zip(names, templates, counted, counts, pages, strict=True):
+            made._hosts[host.tobytes().decode("utf-8", "surrogatepass")] = _Host(*of_host)
         return made
 
 

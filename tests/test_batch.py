@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -434,6 +435,19 @@ class TestCommands:
             with pytest.raises(ConfigurationError, match=message):
                 read_queries(files / "bad.parquet")
 
+    def test_parquet_that_is_damaged_behind_its_footer(self, files: Path) -> None:
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra neardup[parquet]")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({"hash_value": np.load(files / "file.npy")}), files / "f.parquet")
+        whole = (files / "f.parquet").read_bytes()
+        (files / "f.parquet").write_bytes(whole[:4] + b"\xff" * 64 + whole[68:])
+
+        for read in (read_queries, lambda path: list(open_fingerprints(path).chunks(0, 100))):
+            with pytest.raises(
+                ConfigurationError, match=r"f\.parquet (cannot be read|is not a Parquet file)"
+            ):
+                read(files / "f.parquet")
+
     def test_parquet_without_pyarrow(self, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
 
@@ -446,6 +460,13 @@ class TestCommands:
             (["match", "absent.npy", "file.npy"], "absent.npy cannot be read: No such file"),
             (["match", "text.npy", "file.npy"], "text.npy is not a NumPy file, or is damaged"),
             (["match", "text.npz", "file.npy"], "text.npz is not a NumPy file, or is damaged"),
+            (["match", "open.npy", "file.npy"], "open.npy is not a NumPy file, or is damaged"),
+            (["match", "method.npz", "file.npy"], "method.npz is not a NumPy file, or is damaged"),
+            (
+                ["match", "bytes.npz", "file.npy"],
+                "bytes.npz is not a NumPy file, or is damaged (what it holds",
+            ),
+            (["match", "packed.npz", "file.npy"], "packed.npz is not a NumPy file, or is damaged"),
             (
                 ["match", "floats.npy", "file.npy"],
                 "floats.npy: fingerprints are uint64 of shape (n,), not float64",
@@ -484,6 +505,17 @@ class TestCommands:
         (files / "empty").touch()
         np.savez(files / "other.npz", a=np.zeros(3))
         np.save(files / "floats.npy", np.zeros(3))
+        np.save(files / "open.npy", np.zeros(3, dtype=np.uint64))
+        header = (files / "open.npy").read_bytes()
+        (files / "open.npy").write_bytes(header.replace(b"(3,)", b"(3, "))
+        np.savez_compressed(files / "packed.npz", values=np.arange(999, dtype=np.uint64))
+        whole = (files / "packed.npz").read_bytes()
+        (files / "packed.npz").write_bytes(
+            whole[:60] + bytes(byte ^ 255 for byte in whole[60:90]) + whole[90:]
+        )
+        (files / "method.npz").write_bytes(whole.replace(b"\x08\0", b"\x63\0"))
+        with zipfile.ZipFile(files / "bytes.npz", "w") as archive:
+            archive.writestr("values", b"no array")
 
         assert main(command(files, *words)) == 1
         error = capsys.readouterr().err

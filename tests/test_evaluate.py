@@ -295,6 +295,7 @@ class TestForms:
             pytest.param("p.jsonl", '{"a": ' + 100_000 * "[", "line 1: not JSON", id="deep"),
             pytest.param("p.jsonl", '{"a": ' + 5000 * "9" + "}", "line 1: not JSON", id="huge number"),
             ("p.jsonl", '{"a_path": "gone", "b": "y", "label": 1}', "line 1: a_path names no file: 'gone'"),
+            ("p.jsonl", '{"a": "y", "b": "file://[x", "label": 1}', r"line 1: b names no file: 'file://\[x'"),
             ("p.jsonl", '{"a": "y", "b": "gone.html", "label": 1}', "line 1: b names no file: 'gone.html'"),
         ],
     )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -465,6 +465,69 @@ def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
 
     with pytest.raises(ValueError, match="do not fit together"):
         PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95)
+
+
+def saved_index(fingerprints: int) -> dict[str, npt.NDArray[Any]]:
+    index = PSMIndex()
+    values = np.arange(fingerprints, dtype=np.uint64) << np.uint64(52)
+    index.extend(values, np.arange(fingerprints))
+    return {name: array.copy() for name, array in index.arrays().items()}
+
+
+NODE = 1 << 63
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "number"),
+    [
+        ("state", kernels.SIZE, 999),
+        ("state", kernels.FREE, -1),
+        ("state", kernels.CURSOR, 1 << 40),
+        ("state", kernels.DEPTH, 0),
+        ("state", kernels.DEPTH, 64),
+        ("heads", 0, 0),  # all nodes are lost
+        ("heads", 0, NODE),  # a root that is its own child
+        ("heads", 0, NODE | 1 << 20),
+        ("heads", 8, NODE | 1),  # a node that is its own child
+        ("heads", 15, 1 << 40 | 5),  # a leaf beyond the last line
+        ("heads", 15, (1 << 32) - 1),
+        ("rows", 8, 1000),  # a page that is not known
+        ("free", 0, 1),  # a line in use
+    ],
+)
+def test_arrays_that_lead_out_of_themselves_are_refused(name: str, place: int, number: int) -> None:
+    arrays = saved_index(1000)
+    PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95, pages=1000)
+    arrays[name][place] = number
+
+    with pytest.raises(ValueError, match="do not fit together"):
+        PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95, pages=1000)
+
+
+def test_leaves_that_are_fuller_than_may_be_or_share_lines_are_refused() -> None:
+    full = saved_index(1000)
+    full["heads"] = np.array([500, 0, 0, 0, 0, 0, 0, 0], dtype=np.uint64)
+    full["free"] = (np.arange(full["free"].size) >= kernels.lines_for(500)).astype(np.uint8)
+    full["state"][[kernels.NODES, kernels.SIZE, kernels.DEPTH, kernels.FREE]] = 1, 500, 0, full["free"].sum()
+    shared = saved_index(1000)
+    leaves = np.flatnonzero((shared["heads"] > 0) & (shared["heads"] < NODE))
+    shared["heads"][leaves[1]] = shared["heads"][leaves[0]]
+
+    for arrays in (full, shared):
+        with pytest.raises(ValueError, match="do not fit together"):
+            PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95)
+
+
+@pytest.mark.parametrize("name", ["heads", "values", "rows", "free", "state"])
+def test_arrays_that_are_missing_or_of_another_kind_are_refused(name: str) -> None:
+    arrays = saved_index(1000)
+    for broken in (
+        {other: array for other, array in arrays.items() if other != name},
+        arrays | {name: arrays[name].astype(np.float64)},
+        arrays | {name: arrays[name].reshape(-1, 1)},
+    ):
+        with pytest.raises(ValueError, match="do not fit together"):
+            PSMIndex.from_arrays(broken, max_distance=3, recall=0.95)
 
 
 def test_growing_without_reserved_address_space(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -368,6 +368,22 @@ class TestArraysThatAreNotKnownPages:
         with pytest.raises(SnapshotError, match="a row number beyond the 5 pages"):
             KnownPages.from_arrays(joined(known))
 
+    def test_text_that_is_no_url(self) -> None:
+        arrays = joined(made(5))
+        arrays["urls"] = arrays["urls"].copy()
+        arrays["urls"][3] = 0xFF
+
+        with pytest.raises(SnapshotError, match="a URL cannot be decoded"):
+            KnownPages.from_arrays(arrays)
+
+    def test_ends_whose_differences_overflow(self) -> None:
+        arrays = joined(made(5))
+        ends = arrays["key_ends"].copy()
+        ends[:3] = 2**63 - 1, -(2**63), -1
+
+        with pytest.raises(SnapshotError, match="does not end where"):
+            KnownPages.from_arrays({**arrays, "key_ends": ends})
+
     def test_missing_array(self) -> None:
         arrays = joined(made(5))
         del arrays["keys"]

@@ -315,6 +315,15 @@ def test_unknown_encodings_are_no_error(encoding: str | None) -> None:
     assert purify_bytes("<meta charset=also-unknown><p>naïve café".encode(), encoding) == "naïve café"
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["punycode", "Punycode", "idna"])
+def test_a_page_cannot_ask_for_a_codec_that_takes_quadratic_time(name: str) -> None:
+    page = f"<meta charset={name}><p>xn--{'a' * 200_000}-{'b' * 200_000}".encode()
+
+    assert purify_bytes(page) == page.decode().partition("<p>")[2]
+    assert purify_bytes(b"<p>b-a", "punycode") == "b-a"
+
+
 def test_soup_whole_and_in_part() -> None:
     html = "<title>no</title><p>a &lt;b&gt; <b>w</b>ord<script>no</script><!-- no --></p><p>http://a.example c</p>"
     for builder in ("lxml", "html.parser"):

@@ -348,3 +348,12 @@ def test_arrays_that_do_not_fit_together_are_refused(name: str) -> None:
     if arrays[name].size:
         with pytest.raises(ValueError, match=r"sizes|shorter|longer"):
             HostTemplates.from_arrays(arrays | {name: arrays[name][:-1]})
+
+
+@pytest.mark.parametrize("name", list(HostTemplates().arrays()))
+def test_arrays_of_another_kind_are_refused(name: str) -> None:
+    arrays = learned().arrays()
+
+    for array in (arrays[name].astype(np.float64), arrays[name].reshape(-1, 1)):
+        with pytest.raises(ValueError, match=f"array {name} of the templates"):
+            HostTemplates.from_arrays(arrays | {name: array})

@@ -262,6 +262,7 @@ class TestRefusals:
             (4, {"hash_value": "0x1"}, "line 4: hash_value must be fingerprint, not '0x1'"),
             (4, {"first_seen": "2026-01-01T00:00:00"}, "line 4: first_seen cannot be"),
             (4, {"last_seen": "soon"}, "line 4: last_seen must be time, not 'soon'"),
+            (4, {"last_seen": "0001-01-01T00:00:00+23:59"}, "line 4: last_seen cannot be"),
             (4, {"url_key": "AAAA"}, "line 4: url_key cannot be"),
             (4, {"sketch": "*"}, "line 4: sketch must be bytes, not '*'"),
             (4, {"actual_url": "http://\ud800/"}, "line 4: actual_url cannot be"),
@@ -310,6 +311,17 @@ class TestRefusals:
         path.write_bytes(content)
 
         assert message in self.refused(path, target, capsys)
+
+    def test_numbers_too_large_and_nesting_too_deep(
+        self, source: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = export(source, tmp_path / "n.jsonl")
+        whole = path.read_bytes()
+
+        edited(path, 2104, lambda record: record.update(percentage=10**400))
+        assert "line 2104: percentage cannot be 1000" in self.refused(path, target, capsys)
+        path.write_bytes(whole + b"[" * 100_000 + b"\n")
+        assert "no JSON: maximum recursion depth" in self.refused(path, target, capsys)
 
     def test_missing(self, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for form in FORMS:

@@ -96,7 +96,7 @@ class JsonLines:
     def _record(self, number: int, line: bytes) -> Any:
         try:
             return json.loads(line)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise self._error(number, f"no JSON: {exc}") from exc
 
     def _row(self, number: int, line: bytes) -> tuple[str, dict[str, Any]]:

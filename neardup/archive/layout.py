@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import secrets
+import sys
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
@@ -18,6 +18,7 @@ FORMAT = 1
 """Counts up when an older neardup could not read the files any more."""
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_FIRST_TIME, _LAST_TIME = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 class Kind(Enum):
@@ -65,9 +66,9 @@ class Column:
         if self.kind is Kind.FINGERPRINT:
             return not 0 <= value < 1 << 64
         if self.kind is Kind.NUMBER:
-            return not math.isfinite(value)
+            return not -sys.float_info.max <= value <= sys.float_info.max
         if self.kind is Kind.TIME:
-            return bool(value.tzinfo is None)
+            return value.tzinfo is None or not _FIRST_TIME <= value <= _LAST_TIME
         if self.kind is Kind.BYTES:
             return self.length is not None and len(value) != self.length
         return _is_unstorable(value) or (self.length is not None and len(value) > self.length)

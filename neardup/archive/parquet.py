@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from neardup.archive.layout import Batch, Header, Kind
-from neardup.batch_files import arrow_module
+from neardup.batch_files import arrow_module, reading_parquet
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -103,27 +103,21 @@ class ParquetFolder:
 
 
 def _rows(found: Any, file: Path) -> Iterator[list[dict[str, Any]]]:
-    try:
+    with reading_parquet(file):
         for group in range(found.num_row_groups):  # iter_batches keeps those that it has left behind
             for batch in found.read_row_group(group).to_batches(max_chunksize=_ROWS_AT_ONCE):
                 yield batch.to_pylist()
-    except (OSError, ValueError) as exc:  # ArrowInvalid is a ValueError
-        raise ConfigurationError(f"{file} is damaged: {exc}") from exc
 
 
 def _checked(table: Table, file: Path) -> tuple[Any, Header]:
     """A file that holds what it should, and its header."""
     parquet = _arrow("pyarrow.parquet", file)
-    try:
+    with reading_parquet(file):
         found = parquet.ParquetFile(file)
-    except OSError as exc:
-        raise ConfigurationError(f"{file} cannot be read: {exc.strerror or exc}") from exc
-    except ValueError as exc:
-        raise ConfigurationError(f"{file} is not a Parquet file, or is damaged: {exc}") from exc
-    schema = found.schema_arrow
+        schema = found.schema_arrow
     try:
         read = json.loads((schema.metadata or {}).get(_KEY, b"null"))
-    except ValueError:
+    except (ValueError, RecursionError):
         read = None
     header = Header.from_dict(read, str(file))
     if not schema.equals(_schema(table, file)):

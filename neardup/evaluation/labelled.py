@@ -173,11 +173,11 @@ def _file(pairs: Path, content: str) -> Path | None:
     """The file of this name, if there is one."""
     if not content or len(content) > _LONGEST_PATH:
         return None
-    name = urllib.request.url2pathname(urlsplit(content).path) if content.startswith("file:") else content
     try:
+        name = urllib.request.url2pathname(urlsplit(content).path) if content.startswith("file:") else content
         file = pairs.parent / Path(name).expanduser()
         return file if file.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # a text that no file system takes for a name
+    except (OSError, ValueError, RuntimeError):  # a text that is no URL, or no name for a file
         return None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.errors import ConfigurationError
 from neardup.index import kernels, leaves, walk
-from neardup.index.base import ANY_NUMBER, Match, ProbeStats, check_max_distance, check_rows
+from neardup.index.base import ANY_NUMBER, MOST_ROWS, Match, ProbeStats, check_max_distance, check_rows
 from neardup.index.pool import grown
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _FIRST_SLOTS = 1 << 12
 _FIRST_MATCHES = 64
 _MOST_WAITING = 256
 _GATHERED_FROM = 1 << 14
+_NO_FIT = "the arrays of the index do not fit together"
 
 
 RECALL = 0.98
@@ -173,20 +174,31 @@ class PSMIndex:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, npt.NDArray[Any]], *, max_distance: int, recall: float
+        cls,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        *,
+        max_distance: int,
+        recall: float,
+        pages: int = MOST_ROWS,
     ) -> PSMIndex:
-        """The index that gave these :meth:`arrays`, searched with settings of its own. ValueError: they do not fit together."""
+        """The index that gave these :meth:`arrays`, of rows below ``pages``, searched with settings of its own.
+
+        ValueError: they do not fit together, or to follow them would lead out of them.
+        """
         index = cls(max_distance=max_distance, recall=recall)
-        if arrays["state"].shape != index._state.shape:
-            raise ValueError("the arrays of the index do not fit together")
+        _check_array(arrays, "state", index._state, kernels.STATE_SIZE)
         index._state[:] = arrays["state"]
         index._state[kernels.COSTS] = 0
+        if index._state[kernels.NODES] < 1:
+            raise ValueError(_NO_FIT)
         for name, full, used in index._in_use():
-            if len(arrays[name]) != used:
-                raise ValueError("the arrays of the index do not fit together")
+            _check_array(arrays, name, full, used)
             larger = grown(full, used)
             larger[:used] = arrays[name]
             setattr(index, f"_{name}", larger)
+        used_lines = int(index._state[kernels.TOP])
+        if not kernels.is_sound(index._heads, index._rows, index._free[:used_lines], index._state, pages):
+            raise ValueError(_NO_FIT)
         return index
 
     def _in_use(self) -> list[tuple[str, npt.NDArray[Any], int]]:
@@ -224,3 +236,11 @@ class PSMIndex:
         else:
             self._values, self._rows = grown(self._values, 0), grown(self._rows, 0)
             self._free = grown(self._free, len(self._values) // kernels.LINE)
+
+
+def _check_array(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, sample: npt.NDArray[Any], length: int
+) -> None:
+    array = arrays.get(name)
+    if array is None or array.dtype != sample.dtype or array.shape != (length,):
+        raise ValueError(_NO_FIT)

@@ -52,6 +52,8 @@ async def crawl(arguments: argparse.Namespace) -> dict[str, Any]:
             "DOWNLOAD_DELAY": arguments.delay,
             "LOG_LEVEL": "WARNING",
             "ROBOTSTXT_OBEY": False,
+            "TWISTED_REACTOR_ENABLED": False,
+            "REMOTE_CONTROL_ENABLED": False,
         },
         priority="cmdline",
     )
