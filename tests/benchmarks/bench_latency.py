@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _PROBE_SECONDS = 0.005
 _PAUSE_SECONDS = 0.01
+_STARTING_SECONDS = 2.0
+"""Not counted: Scrapy itself is busy for 0.1 s and more while it opens its first connections."""
 _SAMPLE_SECONDS = 5.0
 _NEVER = 1_000_000
 
@@ -81,7 +83,8 @@ class Probe:
         while True:
             before = perf_counter()
             await asyncio.sleep(_PROBE_SECONDS)
-            self.late.append(perf_counter() - before - _PROBE_SECONDS)
+            if before + self.seconds > _STARTING_SECONDS:
+                self.late.append(perf_counter() - before - _PROBE_SECONDS)
             if self.neardup is not None:
                 self.most_waiting = max(self.most_waiting, self.neardup.writer.backlog)
 

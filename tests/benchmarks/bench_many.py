@@ -60,6 +60,7 @@ async def crawl(arguments: argparse.Namespace) -> dict[str, Any]:
     runner = AsyncCrawlerRunner(settings)
     crawler = runner.create_crawler(SiteSpider)
     taken: list[tuple[str, float]] = []
+    reconciled: list[int] = []
 
     def watch() -> None:
         neardup = crawler.get_extension(NearDuplicates)
@@ -69,7 +70,9 @@ async def crawl(arguments: argparse.Namespace) -> dict[str, Any]:
 
         def noting(page: Any) -> Any:
             taken.append((page.url, time()))
-            return take(page)
+            relations = take(page)
+            reconciled.extend(relation.duplicate_id for relation in relations)
+            return relations
 
         follower.take = noting  # type: ignore[method-assign]
 
@@ -78,8 +81,12 @@ async def crawl(arguments: argparse.Namespace) -> dict[str, Any]:
     assert crawler.stats is not None
     stats = crawler.stats.get_stats()
     assert stats["finish_reason"] == "finished", stats
-    names = ("pages", "duplicates", "pages_followed", "reconciled", "store_retries")
-    return {"taken": taken, **{name: stats.get(f"neardup/{name}", 0) for name in names}}
+    names = ("pages", "duplicates", "pages_followed", "store_retries")
+    return {
+        "taken": taken,
+        "reconciled": reconciled,
+        **{name: stats.get(f"neardup/{name}", 0) for name in names},
+    }
 
 
 def begin(url: str, start: str, interval: float, delay: float) -> subprocess.Popen[str]:
@@ -121,7 +128,7 @@ def run(url: str, jobs: list[str], interval: float, delay: float) -> dict[str, A
         "pages": len(pages),
         "canonical": len(canonical),
         "duplicates": len(relations),
-        "reconciled": sum(one["reconciled"] for one in done),
+        "reconciled": len({duplicate for one in done for duplicate in one["reconciled"]}),
         "judged": sum(one["pages"] for one in done),
         "delays": delays,
         "seconds": seconds,
