@@ -32,6 +32,10 @@ class Kind(StrEnum):
     """Not an HTML page: left alone, not stored."""
 
 
+CANONICAL = (Kind.NEW, Kind.UNCHANGED, Kind.CHANGED)
+"""Verdicts of canonical pages."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What was found about one page, and what to do with its links.

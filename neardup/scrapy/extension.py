@@ -78,7 +78,7 @@ class NearDuplicates:
             store.snapshot_path(data_folder()) if options.snapshot else None,
             max_age=options.max_age,
         )
-        self.writer = Writer(store, self.crawl_id)
+        self.writer = Writer(store, self.crawl_id, history=options.history)
         self.watch = ClusterWatch()
         self.doomed_items: dict[int, tuple[object, Verdict]] = {}
         """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
