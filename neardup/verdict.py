@@ -32,6 +32,10 @@ class Kind(StrEnum):
     """Not an HTML page: left alone, not stored."""
 
 
+CANONICAL = (Kind.NEW, Kind.UNCHANGED, Kind.CHANGED)
+"""Verdicts of canonical pages."""
+
+
 class Relation(NamedTuple):
     """A duplicate and its canonical page, by their ids, and how near they are; ``resemblance`` is None if a sketch is not known."""
 

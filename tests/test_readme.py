@@ -76,6 +76,7 @@ class TestSettings:
             "NEARDUP_SHARE": f'"{options.share.value}"',
             "NEARDUP_SHARE_INTERVAL": str(options.share_interval),
             "NEARDUP_MAX_AGE": "none" if options.max_age is None else "set",
+            "NEARDUP_HISTORY": str(options.history),
             "NEARDUP_FEATURES": f'"{options.detector.features}"',
             "NEARDUP_CONTENT": f'"{options.detector.content}"',
             "NEARDUP_SELECTORS": "set" if options.detector.selectors else "none",
@@ -170,18 +171,24 @@ class TestSql:
     @pytest.fixture(params=BACKENDS)
     def stored(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         with new_database(request.param, tmp_path) as url:
-            settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(url)}
+            settings = {
+                "ADDONS": {"neardup.Addon": 500},
+                "NEARDUP_DATABASE_URL": upgraded(url),
+                "NEARDUP_HISTORY": True,
+            }
             assert crawl(SiteSpider, settings, url=str(PAGES)).neardup("duplicates") >= 30
             yield url
 
     def test_examples_run_on_every_database(self, stored: str) -> None:
         examples = re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
-        assert len(examples) == 5
+        assert len(examples) == 6
         with Store.open(stored, scheme=str(Scheme())) as store, store.reading() as connection:
             answers = [connection.execute(sa.text(sql)).mappings().all() for sql in examples]
 
-        by_host, by_distance, clusters, pairs, crawls = answers
+        changes, by_host, by_distance, clusters, pairs, crawls = answers
         duplicates = crawls[0]["duplicates"]
+        assert [(row["changes"], row["bits_a_change"]) for row in changes] == [(0, None)] * 10
+        assert all(row["since"] == row["last_seen"] for row in changes)
         assert (by_host[0]["pages"], by_host[0]["duplicates"]) == (56, duplicates)
         assert float(by_host[0]["rate"]) == pytest.approx(100 * duplicates / 56)
         assert sum(row["duplicates"] for row in by_distance) == duplicates

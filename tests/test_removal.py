@@ -20,7 +20,7 @@ from neardup.pages import PAGES_PER_CRAWL
 from neardup.rule import VERIFY, Rule
 from neardup.scheme import Scheme
 from neardup.store import election, removal
-from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.schema import TABLES, crawls, simhash_values
 from neardup.store.store import Store
 from neardup.verdict import Kind
 from tests.crawling import crawl
@@ -62,7 +62,7 @@ def tables_of(store: Store) -> dict[str, list[dict[str, Any]]]:
     with store.reading() as connection:
         tables = {
             table.name: [dict(row) for row in connection.execute(sa.select(table).order_by("id")).mappings()]
-            for table in (crawls, simhash_values, duplicate_values)
+            for table in TABLES
         }
     for row in tables["crawls"]:
         del row["batches"]
@@ -196,10 +196,15 @@ class TestElection:
 
 class TestCrawls:
     def test_what_it_brought_is_gone_and_all_else_is_as_before(self, database_url: str) -> None:
-        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(database_url)}
+        settings = {
+            "ADDONS": {"neardup.Addon": 500},
+            "NEARDUP_DATABASE_URL": upgraded(database_url),
+            "NEARDUP_HISTORY": True,
+        }
         crawl(SiteSpider, settings, url=f"{PAGES / 'clang-13'},{PAGES / 'apache'}")
         with Store.open(database_url, scheme=str(Scheme())) as store:
             before = tables_of(store)
+        assert len(before["page_versions"]) == len(before["simhash_values"])
         done = crawl(SiteSpider, settings, url=str(PAGES / "clang-16"))
         assert (done.neardup("pages"), done.neardup("duplicates")) == (12, 8)
 
@@ -267,7 +272,7 @@ class TestCrawls:
         removed = remove_all(removal.remove_crawl(store, crawl_id, RULE))
 
         assert removed.pages == 5
-        assert tables_of(store) == {"crawls": [], "simhash_values": [], "duplicate_values": []}
+        assert tables_of(store) == {table.name: [] for table in TABLES}
 
 
 class TestSnapshots:
@@ -337,6 +342,7 @@ class TestCommands:
                 page(2 * number, f"u{number}"),
                 duplicate(2 * number + 1, f"v{number}", 2),
                 crawl=crawl_id,
+                history=number > 1,
             )
         long_ago = datetime(2020, 1, 1, tzinfo=UTC)
         with store.begin_write() as connection:
@@ -438,7 +444,7 @@ class TestCommands:
         told = json.loads(self.said(capsys, "db", "stats", "--format", "json"))
 
         rows = {row["table"]: row["rows"] for row in told["tables"]}
-        assert rows == {"crawls": 3, "simhash_values": 6, "duplicate_values": 3, "page_versions": 0}
+        assert rows == {"crawls": 3, "simhash_values": 6, "duplicate_values": 3, "page_versions": 4}
         assert told["disk"][0]["bytes"] > 10_000
         assert told["kinds"] == [{"kind": "duplicate", "pages": 3}, {"kind": "new", "pages": 3}]
         (scheme,) = told["schemes"]

@@ -305,6 +305,17 @@ class TestSettings:
             1,
         )  # the copy, of the start page
 
+    def test_history(self, small_site: Site, settings: dict[str, Any], tmp_path: Path) -> None:
+        rows = []
+        for value in ("0", "1", True):
+            done = crawl(LinkSpider, settings | {"NEARDUP_HISTORY": value}, start=small_site.url)
+            with sqlite3.connect(tmp_path / "neardup.db") as connection:
+                (versions,) = connection.execute("SELECT COUNT(*) FROM page_versions").fetchone()
+            connection.close()
+            rows.append((versions, done.neardup("rows_written")))
+
+        assert rows == [(0, 5), (4, 9), (4, 5)]
+
     def test_selectors(self, small_site: Site, settings: dict[str, Any]) -> None:
         for number in (1, 2):
             small_site.add(f"/{number}", f"<nav>{text(f'nav{number}x')}</nav><main>{text('main')}</main>")
@@ -475,6 +486,7 @@ class TestSettings:
             ("NEARDUP_RECALL_SAMPLE", 2, "NEARDUP_RECALL_SAMPLE must be between 0 and 1, not 2.0"),
             ("NEARDUP_RECALL_SAMPLE", "some", "NEARDUP_RECALL_SAMPLE must be a number, not 'some'"),
             ("NEARDUP_SNAPSHOT", "maybe", "NEARDUP_SNAPSHOT must be True or False, not 'maybe'"),
+            ("NEARDUP_HISTORY", "maybe", "NEARDUP_HISTORY must be True or False, not 'maybe'"),
             ("NEARDUP_MAXDISTANCE", 3, "not a setting of neardup; did you mean NEARDUP_MAX_DISTANCE?"),
             ("NEARDUP_DATABASE_URL", "oracle://u:secret@h/d", "oracle"),
         ],

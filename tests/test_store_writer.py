@@ -69,8 +69,9 @@ def write(
     crawl: int | None = None,
     links: dict[int, int] | None = None,
     flags: Iterable[int] = (),
+    history: bool = False,
 ) -> Writer:
-    writer = Writer(store, crawl or store.begin_crawl(spider="s", settings={}))
+    writer = Writer(store, crawl or store.begin_crawl(spider="s", settings={}), history=history)
     for verdict in verdicts:
         writer.put(verdict)
     for page_id, number in (links or {}).items():

@@ -52,7 +52,16 @@ def fill(store: Store) -> None:
     )
     store.finish_crawl(first, reason="finished", counts={"pages": 2099, "recall_checked": 3})
     second = store.begin_crawl(spider="b", settings={})
-    write(store, duplicate(second * PAGES_PER_CRAWL + 1, "http://c.example/", 4), crawl=second)
+    write(
+        store,
+        duplicate(second * PAGES_PER_CRAWL + 1, "http://c.example/", 4),
+        page(1, "http://a.example/" + "x" * 70_000, Kind.UNCHANGED, fingerprint=fingerprint(2**64 - 1)),
+        page(5, "http://b.example/5", Kind.CHANGED, fingerprint=fingerprint(5)),
+        page(5, "http://b.example/5", Kind.CHANGED, fingerprint=fingerprint(4)),
+        page(2, "file:///data/ü%00 \n.html", Kind.GONE, fingerprint=None, features=0),
+        crawl=second,
+        history=True,
+    )
 
 
 def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -90,7 +99,7 @@ def export(url: str, path: Path) -> Path:
 class TestRoundTrip:
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
-        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 0]
+        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5]
         with (
             new_database("postgresql", tmp_path) as first,
             new_database("mysql", tmp_path) as second,
@@ -125,10 +134,11 @@ class TestRoundTrip:
                 assert [row[0] for row in rows_of(url)["crawls"]] == [1]
                 crawl_id = store.begin_crawl(spider="next", settings={})
                 assert crawl_id == 3
-                write(
-                    store, duplicate(crawl_id * PAGES_PER_CRAWL + 1, "http://d.example/", 4), crawl=crawl_id
-                )
+                next_page = duplicate(crawl_id * PAGES_PER_CRAWL + 1, "http://d.example/", 4)
+                write(store, next_page, crawl=crawl_id, history=True)
             assert len(rows_of(url)["duplicate_values"]) == 2
+            ids = [row[0] for row in rows_of(url)["page_versions"]]
+            assert len(ids) == len(set(ids)) == 1
 
     @pytest.mark.parametrize("backend", BACKENDS[1:])
     def test_a_crawl_on_the_imported_store_says_the_same(self, backend: str, tmp_path: Path) -> None:
@@ -150,8 +160,8 @@ class TestRoundTrip:
         with Store.open(source, scheme=None) as store, transfer.snapshot_of(store) as connection:
             parts = [len(rows) for _, rows in transfer.stored_rows(connection, asked.append)]
 
-        assert parts == [2, 1000, 1000, 100, 2]
-        assert asked == [2, 1002, 2002, 2102, 2104]
+        assert parts == [2, 1000, 1000, 100, 2, 5]
+        assert asked == [2, 1002, 2002, 2102, 2104, 2109]
 
 
 class TestExport:
@@ -163,12 +173,16 @@ class TestExport:
             "crawls": 2,
             "simhash_values": 2100,
             "duplicate_values": 2,
-            "page_versions": 0,
+            "page_versions": 5,
         }
         assert (header["neardup"], header["scheme"]) == (1, str(Scheme()))
         assert (crawl_row["table"], crawl_row["id"]) == ("crawls", 1)
         assert rows[1]["hash_value"] == "0xffffffffffffffff"
         assert rows[2]["hash_value"] is None
+        assert [(row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-3:-1]] == [
+            (5, "0x0000000000000005", None),
+            (5, "0x0000000000000004", 1),
+        ]
         assert rows[1]["first_seen"].endswith("+00:00")
 
     @pytest.mark.parametrize("form", FORMS)
@@ -238,7 +252,7 @@ def edited(path: Path, number: int, edit: Callable[[dict[str, Any]], object]) ->
 
 
 class TestRefusals:
-    """Line 1 is the header, 2 and 3 are the crawls, 4 is the first page, 2104 the first relation."""
+    """Line 1 is the header, 2 and 3 are the crawls, 4 is the first page, 2104 the first relation, 2106 the first version."""
 
     def refused(self, path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> str:
         run("db", "import", path, "--database", url, code=1)
@@ -271,6 +285,8 @@ class TestRefusals:
             (9, {"crawl_id": 77}, "line 9: the database refuses the row"),
             (2104, {"percentage": float("nan")}, "line 2104: percentage cannot be nan"),
             (2105, {"duplicate_hash_id": 3}, "line 2105: the database refuses the row"),
+            (2106, {"own_distance": "2"}, "line 2106: own_distance must be integer, not '2'"),
+            (2107, {"page_id": 77_777}, "line 2107: the database refuses the row"),
         ],
     )  # fmt: skip
     def test_wrong_rows_are_named_and_nothing_is_imported(
@@ -335,9 +351,9 @@ class TestRefusals:
         path = export(source, tmp_path / "n.jsonl")
         whole = path.read_bytes()
         path.write_bytes(whole[:-100])
-        assert "line 2105: the line is cut off" in self.refused(path, target, capsys)
+        assert "line 2110: the line is cut off" in self.refused(path, target, capsys)
         path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
-        assert "not complete: 1 rows of duplicate_values, its header says 2" in self.refused(
+        assert "not complete: 4 rows of page_versions, its header says 5" in self.refused(
             path, target, capsys
         )
         assert rows_of(target) == {table.name: [] for table in TABLES}
@@ -487,7 +503,7 @@ def test_every_line_is_read_once(source: str, tmp_path: Path) -> None:
 
     assert sizes == [
         ("crawls", 2, "2"), ("simhash_values", 1000, "4"), ("simhash_values", 1000, "1004"),
-        ("simhash_values", 100, "2004"), ("duplicate_values", 2, "2104"),
+        ("simhash_values", 100, "2004"), ("duplicate_values", 2, "2104"), ("page_versions", 5, "2106"),
     ]  # fmt: skip
 
 

@@ -13,16 +13,19 @@ from neardup.store import pagereport
 if TYPE_CHECKING:
     import argparse
 
-HELP = "all about one page: fingerprint, visits, its canonical page or its duplicates, links not followed"
+    from neardup.store.history import Version
+
+HELP = "all about one page: fingerprint, visits, its canonical page or its duplicates, links not followed, its history"
 
 _RELATION = ("percentage", "distance", "resemblance", "differing bits", "url")
+_VERSION = ("seen first", "crawl", "verdict", "bits changed", "features", "fingerprint")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     database.add_arguments(parser)
     parser.add_argument("url", help="URL as the crawl stored it")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
-    parser.add_argument("--limit", type=int, default=20, help="duplicates shown (default: 20)")
+    parser.add_argument("--limit", type=int, default=20, help="duplicates and versions shown (default: 20)")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -37,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     show_fields(
         {
             "verdict": report.kind,
-            "fingerprint": "none" if report.fingerprint is None else f"{report.fingerprint:#018x}",
+            "fingerprint": _hexadecimal(report.fingerprint),
             "scheme": report.scheme,
             "features": report.features,
             "first seen": f"{report.first_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.first_crawl}",
@@ -58,8 +61,27 @@ def run(arguments: argparse.Namespace) -> None:
         )
         print(f"\nCanonical page of {report.duplicate_count} duplicates{more}")
         show_table(_RELATION, [_row(relation) for relation in report.duplicates])
+    if report.versions:
+        more = f" (the {len(report.versions)} newest)" if report.version_count > len(report.versions) else ""
+        print(f"\nHistory: {report.version_count} versions{more}")
+        show_table(_VERSION, [_version_row(version) for version in report.versions])
 
 
 def _row(relation: pagereport.Relation) -> tuple[float, int, float | None, str, str]:
     bits = " ".join(map(str, relation.differing_bits)) or "none"
     return relation.percentage, relation.distance, relation.resemblance, bits, relation.url
+
+
+def _version_row(version: Version) -> tuple[str, int, str, int | None, int, str]:
+    return (
+        f"{version.seen_at:%Y-%m-%d %H:%M:%S} UTC",
+        version.crawl_id,
+        version.kind,
+        version.own_distance,
+        version.features,
+        _hexadecimal(version.fingerprint),
+    )
+
+
+def _hexadecimal(fingerprint: int | None) -> str:
+    return "none" if fingerprint is None else f"{fingerprint:#018x}"

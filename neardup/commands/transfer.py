@@ -52,8 +52,9 @@ def run_import(arguments: argparse.Namespace) -> None:
 
 
 def _in_words(header: Header) -> str:
-    crawls, pages, relations, _ = (header.rows.get(table.name, 0) for table in transfer.EXPORTED)
-    return (
-        f"{number(crawls, 'crawl')}, {number(pages, 'page')}, {number(relations, 'relation')} of the scheme"
-        f" {header.scheme or 'none yet'}"
-    )
+    names = ("crawl", "page", "relation", "version")
+    rows = [
+        number(header.rows.get(table.name, 0), name)
+        for table, name in zip(transfer.EXPORTED, names, strict=True)
+    ]
+    return f"{', '.join(rows)} of the scheme {header.scheme or 'none yet'}"

@@ -81,7 +81,7 @@ class NearDuplicates:
             store.snapshot_path(data_folder()) if options.snapshot else None,
             max_age=options.max_age,
         )
-        self.writer = Writer(store, self.crawl_id)
+        self.writer = Writer(store, self.crawl_id, history=options.history)
         self.following = Following(
             self.detector,
             store,

@@ -54,6 +54,7 @@ SETTINGS = (
     "NEARDUP_SHARE",
     "NEARDUP_SHARE_INTERVAL",
     "NEARDUP_MAX_AGE",
+    "NEARDUP_HISTORY",
     *_FIELD_OF_DETECTOR_OPTION.values(),
     "NEARDUP_CONTENT_FIELD",
     "NEARDUP_URL_FIELD",
@@ -104,6 +105,7 @@ class Options:
     share: Share
     share_interval: float
     max_age: timedelta | None
+    history: bool
     detector: DetectorOptions
     content_field: str | None
     url_field: str
@@ -117,13 +119,14 @@ class Options:
             enabled=is_enabled(settings),
             action=_choice(settings, "NEARDUP_ACTION", Action, Action.NOFOLLOW),
             database_url=database_url(settings),
-            snapshot=_switch(settings, "NEARDUP_SNAPSHOT"),
+            snapshot=_switch(settings, "NEARDUP_SNAPSHOT", default=True),
             when_unavailable=_choice(
                 settings, "NEARDUP_WHEN_UNAVAILABLE", WhenUnavailable, WhenUnavailable.CLOSE
             ),
             share=_choice(settings, "NEARDUP_SHARE", Share, Share.LIVE),
             share_interval=_seconds(settings, "NEARDUP_SHARE_INTERVAL", 5.0),
             max_age=_max_age(settings),
+            history=_switch(settings, "NEARDUP_HISTORY", default=False),
             detector=_detector_options(settings),
             content_field=settings.get("NEARDUP_CONTENT_FIELD") or None,
             url_field=settings.get("NEARDUP_URL_FIELD") or "url",
@@ -142,13 +145,12 @@ class Options:
 
 def is_enabled(settings: BaseSettings) -> bool:
     """NEARDUP_ENABLED, true unless set."""
-    return _switch(settings, "NEARDUP_ENABLED")
+    return _switch(settings, "NEARDUP_ENABLED", default=True)
 
 
-def _switch(settings: BaseSettings, name: str) -> bool:
-    """A setting that is true unless set."""
+def _switch(settings: BaseSettings, name: str, *, default: bool) -> bool:
     try:
-        return settings.getbool(name, True)
+        return settings.getbool(name, default)
     except (TypeError, ValueError) as exc:
         raise ConfigurationError(f"{name} must be True or False, not {settings.get(name)!r}") from exc
 

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from neardup import hamming
 from neardup.pages import page_url, url_key
+from neardup.store.history import Version, version_count, versions_of
 from neardup.store.schema import TABLES, crawls, duplicate_values, simhash_values
 from neardup.store.statements import in_parts
 
@@ -36,7 +37,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageReport:
-    """A stored page; ``canonical`` is None unless it is a duplicate, and ``duplicates`` are the first of ``duplicate_count``."""
+    """A stored page; ``canonical`` is None unless it is a duplicate, ``duplicates`` are the first of ``duplicate_count``,
+    and ``versions`` the newest of ``version_count``.
+    """
 
     page_id: int
     url: str
@@ -53,6 +56,8 @@ class PageReport:
     canonical: Relation | None
     duplicate_count: int
     duplicates: list[Relation]
+    version_count: int
+    versions: list[Version]
 
 
 def page_report(connection: Connection, url: str, *, limit: int = 20) -> PageReport | None:
@@ -89,6 +94,8 @@ def page_report(connection: Connection, url: str, *, limit: int = 20) -> PageRep
         canonical=canonical[0] if canonical else None,
         duplicate_count=connection.execute(count).scalar_one(),
         duplicates=_relations(connection, page["hash_value"], its_duplicates.limit(limit)),
+        version_count=version_count(connection, page["id"]),
+        versions=versions_of(connection, page["id"], limit=limit),
     )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 
 from neardup.store.election import Elected, reelect
-from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
 from neardup.store.statements import count_batch
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
 def remove_pages(
     store: Store, condition: ColumnElement[bool], rule: Rule, *, leaving: int = 0
 ) -> Iterator[Removed]:
-    """Remove the pages of a condition with their relations, and let no change count for the crawl ``leaving``.
+    """Remove the pages of a condition with their relations and versions, and let no change count for the crawl ``leaving``.
 
     Yields the sums after each transaction.
     """
@@ -108,6 +108,7 @@ def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Conne
     relation = duplicate_values.c.duplicate_hash_id
     found = connection.execute(delete(duplicate_values).where(relation.in_(ids)))
     elected = reelect(connection, ids, rule, batch_id)
+    connection.execute(delete(page_versions).where(page_versions.c.page_id.in_(ids)))
     connection.execute(delete(simhash_values).where(simhash_values.c.id.in_(ids)))
     return Removed(len(ids), found.rowcount, elected)
 
@@ -117,7 +118,7 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
 
     What others saw, too, stays: a page that it saw first goes to the crawl that saw it last, one that it saw last is again
     that of the crawl that saw it first, as far as the tables know (they name no crawl between). Relations that it found between pages
-    that stay go to the last crawl of the duplicate.
+    that stay go to the last crawl of the duplicate. Versions of pages that it found go.
     """
     yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
     store.transact(partial(_hand_on, crawl_id), patiently=True)
@@ -135,6 +136,7 @@ def _hand_on(crawl_id: int, connection: Connection) -> None:
     )
     last = select(page.last_crawl_id).where(page.id == relation.duplicate_hash_id).scalar_subquery()
     connection.execute(update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last))
+    connection.execute(delete(page_versions).where(page_versions.c.crawl_id == crawl_id))
     connection.execute(delete(crawls).where(crawls.c.id == crawl_id))
 
 

@@ -101,7 +101,8 @@ SET_FLAGGED = (
 )
 
 _COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)
-_BATCHES = select(crawls.c.batches).where(crawls.c.id == bindparam("crawl"))
+_BATCHES = select(crawls.c.batches).where(crawls.c.id == bindparam("crawl")).with_for_update()
+"""Of the row that has just been locked: a plain read would have MySQL show all that follows as of this moment."""
 
 
 def count_batch(connection: Connection, crawl_id: int) -> int:

@@ -9,14 +9,12 @@ from sqlalchemy import case, func, select, text
 
 from neardup.store.pagereport import store_sizes
 from neardup.store.schema import crawls, duplicate_values, simhash_values
-from neardup.verdict import Kind
+from neardup.verdict import CANONICAL, Kind
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection
-
-_CANONICAL = (Kind.NEW.value, Kind.UNCHANGED.value, Kind.CHANGED.value)
 
 _BYTES_OF_TABLE = {
     "postgresql": text("SELECT pg_total_relation_size(to_regclass(:name))"),
@@ -113,7 +111,7 @@ def pages_by_scheme(connection: Connection) -> list[SchemePages]:
         select(
             page.scheme,
             func.count(),
-            number_of(page.kind.in_(_CANONICAL)),
+            number_of(page.kind.in_([kind.value for kind in CANONICAL])),
             number_of(page.kind == Kind.DUPLICATE.value),
             number_of(page.flagged_at.is_not(None)),
             func.min(page.first_seen),

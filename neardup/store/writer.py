@@ -15,12 +15,13 @@ from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError, Statement
 from neardup import hamming, sketch
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.pages import url_key
-from neardup.store import statements
+from neardup.store import history, statements
 from neardup.verdict import Kind, Relation, Verdict
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from neardup.store.history import Visit
     from neardup.store.store import Store
 
 logger = logging.getLogger(__name__)
@@ -33,24 +34,27 @@ _MOST_ROWS_OF_A_BATCH = 5_000
 
 @dataclass(slots=True)
 class _Batch:
-    """What is stored in one transaction, by page: last verdicts, links that were not followed, canonical pages flagged, and pages
-    that have become duplicates because two crawls had called near-copies new.
+    """What is stored in one transaction, by page: visits, links that were not followed, canonical pages flagged, and pages that have
+    become duplicates because two crawls had called near-copies new.
+
+    Of the visits of a page the last counts; those before it are there for its history only.
     """
 
-    verdicts: dict[int, tuple[Verdict, datetime]] = field(default_factory=dict)
+    visits: dict[int, list[Visit]] = field(default_factory=dict)
     links: dict[int, int] = field(default_factory=dict)
     flags: dict[int, datetime] = field(default_factory=dict)
     reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.verdicts) + len(self.links) + len(self.flags) + len(self.reconciled)
+        return len(self.visits) + len(self.links) + len(self.flags) + len(self.reconciled)
 
 
 class Writer:
     """Stores the verdicts of one crawl.
 
     A batch is written when ``batch_rows`` have gathered or the oldest has waited ``batch_seconds``; each is one transaction of
-    page rows, relations and skipped links, and harmless if it is tried twice. A failure of the database is retried with
+    page rows, relations, skipped links and, with ``history``, versions of pages (:mod:`neardup.store.history`), and harmless if
+    it is tried twice. A failure of the database is retried with
     growing waits and one warning. When it has lasted ``give_up_after`` seconds, ``error`` is set for the crawl to see; nothing
     is discarded, and the retries go on until they succeed, which takes ``error`` back, or until :meth:`close`.
 
@@ -66,12 +70,14 @@ class Writer:
         store: Store,
         crawl_id: int,
         *,
+        history: bool = False,
         batch_rows: int = 500,
         batch_seconds: float = 1.0,
         give_up_after: float = 60.0,
     ) -> None:
         self.store = store
         self.crawl_id = crawl_id
+        self.history = history
         self.batch_rows = batch_rows
         self.batch_seconds = batch_seconds
         self.give_up_after = give_up_after
@@ -98,11 +104,14 @@ class Writer:
         return len(self._gathering) + len(self._writing)
 
     def put(self, verdict: Verdict) -> None:
-        """Have a verdict stored; of several for one page in a batch the last counts. Not-HTML pages are not stored."""
+        """Have a verdict stored; of several for one page in a batch the last counts, but for its history all. Not-HTML pages are not stored."""
         if verdict.kind is Kind.NOT_HTML or verdict.page_id is None:
             return
         with self._changed:
-            self._gathering.verdicts[verdict.page_id] = verdict, datetime.now(UTC)
+            visits = self._gathering.visits.setdefault(verdict.page_id, [])
+            if not self.history:
+                visits.clear()
+            visits.append((verdict, datetime.now(UTC)))
             self._gathering.reconciled.pop(verdict.page_id, None)
             self._wake_when_full()
 
@@ -127,7 +136,7 @@ class Writer:
     def pages_waiting(self) -> set[int]:
         """Ids of the pages whose verdicts are not stored yet."""
         with self._changed:
-            return {*self._gathering.verdicts, *self._writing.verdicts}
+            return {*self._gathering.visits, *self._writing.visits}
 
     def flush(self) -> None:
         """Wait until what has been put is stored, or the database has been given up."""
@@ -224,10 +233,10 @@ class Writer:
         Each row leaves the batch when it is done with: should the database go away on the way, those before it are neither
         logged nor counted again.
         """
-        for page_id, (verdict, seen) in list(batch.verdicts.items()):
+        for page_id, visits in list(batch.visits.items()):
             links = {page_id: batch.links[page_id]} if page_id in batch.links else {}
-            self._write_unless_refused(_Batch({page_id: (verdict, seen)}, links), verdict.url)
-            del batch.verdicts[page_id]
+            self._write_unless_refused(_Batch({page_id: visits}, links), visits[-1][0].url)
+            del batch.visits[page_id]
             batch.links.pop(page_id, None)
         for page_id, pair in list(batch.reconciled.items()):
             self._write_unless_refused(_Batch(reconciled={page_id: pair}), f"the duplicate {page_id}")
@@ -248,29 +257,34 @@ class Writer:
 
     def _write(self, batch: _Batch) -> None:
         """One transaction: pages first, because relations refer to them."""
+        last = {page: visits[-1] for page, visits in batch.visits.items()}
         relations: list[dict[str, Any]] = []
+        versions = 0
         with self.store.begin_write() as connection:
             batch_id = statements.count_batch(connection, self.crawl_id)
-            if batch.verdicts:
-                rows = [self._page_row(verdict, seen, batch_id) for verdict, seen in batch.verdicts.values()]
+            if last:
+                rows = [self._page_row(verdict, seen, batch_id) for verdict, seen in last.values()]
                 connection.execute(self._upsert_page, rows)
                 self._learn_stored_ids(connection, rows)
                 relations = [
                     self._relation_row(verdict.relation, seen)
-                    for verdict, seen in batch.verdicts.values()
+                    for verdict, seen in last.values()
                     if verdict.relation is not None
                 ]
                 # A page that is new has no relation, unless another process stored it: were that one's relation kept, the
                 # two processes could make two pages duplicates of each other, and neither would be canonical.
                 others = [
                     self._id(page)
-                    for page, (verdict, _) in batch.verdicts.items()
+                    for page, (verdict, _) in last.items()
                     if not verdict.is_duplicate and (verdict.kind is not Kind.NEW or page in self._stored_id)
                 ]
                 if others:
                     connection.execute(statements.DELETE_RELATIONS, {"ids": others})
                 if relations:
                     connection.execute(self._upsert_relation, relations)
+                if self.history:
+                    visits = {self._id(page): visits for page, visits in batch.visits.items()}
+                    versions = history.add_versions(connection, self.crawl_id, visits)
             if batch.links:
                 connection.execute(
                     statements.SET_LINKS_SKIPPED,
@@ -287,7 +301,7 @@ class Writer:
                 connection.execute(self._upsert_relation, pairs)
                 ids = [row["duplicate_hash_id"] for row in pairs]
                 connection.execute(statements.SET_DUPLICATE, {"ids": ids, "batch": batch_id})
-        self.rows_written += len(batch.verdicts) + len(relations)
+        self.rows_written += len(last) + len(relations) + versions
 
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Another process may have stored a URL first, under an id of its own: from now on that is the page's id."""
@@ -336,12 +350,12 @@ class Writer:
 
 
 def _split(everything: _Batch) -> tuple[_Batch, _Batch]:
-    """A batch of bearable size and what is left. Verdicts go first: nothing else may be stored before its page."""
+    """A batch of bearable size and what is left. Visits go first: nothing else may be stored before its page."""
     if len(everything) <= _MOST_ROWS_OF_A_BATCH:
         return everything, _Batch()
-    pages = list(everything.verdicts)[:_MOST_ROWS_OF_A_BATCH]
-    now = _Batch({page: everything.verdicts.pop(page) for page in pages})
-    if not everything.verdicts:
+    pages = list(everything.visits)[:_MOST_ROWS_OF_A_BATCH]
+    now = _Batch({page: everything.visits.pop(page) for page in pages})
+    if not everything.visits:
         now.links, everything.links = everything.links, {}
         now.flags, everything.flags = everything.flags, {}
         now.reconciled, everything.reconciled = everything.reconciled, {}

@@ -1,0 +1,141 @@
+"""The history of pages: a row of ``page_versions`` for each version of a page, not for each visit.
+
+A visit makes a version if the page has none yet, or if its fingerprint or its standing is not that of the last one; there are four
+standings: canonical (``new``, ``unchanged`` or ``changed``), ``duplicate`` (of whichever page), ``too_short`` and ``gone``. What a
+visit is compared with is the last version stored, not what its verdict says of the past: a verdict does not tell
+what standing the page had, and the past may be that of crawls that kept no history.
+
+A visit that is not later than the last version stored makes none: it has been stored before (a batch that was tried twice), or another
+crawl has seen the page since. On MySQL two crawls that meet the same change within one batch can both store it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import bindparam, func, insert, select
+
+from neardup import hamming
+from neardup.store.schema import page_versions, simhash_values
+from neardup.verdict import CANONICAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from neardup.verdict import Verdict
+
+    Visit = tuple[Verdict, datetime]
+
+_version = page_versions.c
+_other = page_versions.alias("other").c
+
+_LAST_VERSIONS = (
+    select(_version.page_id, _version.seen_at, _version.kind, _version.hash_value)
+    .join_from(simhash_values, page_versions, _version.page_id == simhash_values.c.id)
+    .where(
+        simhash_values.c.id.in_(bindparam("ids", expanding=True)),
+        _version.seen_at
+        == select(func.max(_other.seen_at))
+        .where(_other.page_id == simhash_values.c.id)
+        .correlate(simhash_values)
+        .scalar_subquery(),
+    )
+)
+"""One look-up in an index a page, however long its history is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A version of a page, as it was when it was first seen; ``own_distance``: bits that differ from the version before."""
+
+    seen_at: datetime
+    crawl_id: int
+    kind: str
+    own_distance: int | None
+    features: int
+    fingerprint: int | None
+
+
+class _Last(NamedTuple):
+    """What the next visit of a page is compared with."""
+
+    seen_at: datetime
+    kind: str
+    value: int | None
+
+
+def add_versions(connection: Connection, crawl_id: int, visits: Mapping[int, Sequence[Visit]]) -> int:
+    """Store the versions that visits have shown, by the ids of their pages, which are stored; returns their number."""
+    last = {
+        row.page_id: _Last(row.seen_at, row.kind, row.hash_value)
+        for row in connection.execute(_LAST_VERSIONS, {"ids": list(visits)})
+    }
+    rows: list[dict[str, Any]] = []
+    for page_id, seen in visits.items():
+        before = last.get(page_id)
+        for verdict, at in seen:
+            value = None if verdict.fingerprint is None else verdict.fingerprint.value
+            now = _Last(at, verdict.kind.value, value)
+            if before is not None and not _is_new_version(before, now):
+                continue
+            rows.append(
+                {
+                    "page_id": page_id,
+                    "crawl_id": crawl_id,
+                    "seen_at": at,
+                    "kind": now.kind,
+                    "hash_value": value,
+                    "features": verdict.features,
+                    "own_distance": _distance(before, now),
+                }
+            )
+            before = now
+    if rows:
+        connection.execute(insert(page_versions), rows)
+    return len(rows)
+
+
+def versions_of(connection: Connection, page_id: int, *, limit: int) -> list[Version]:
+    """The last versions of a page, newest first."""
+    query = (
+        select(page_versions)
+        .where(_version.page_id == page_id)
+        .order_by(_version.seen_at.desc())
+        .limit(limit)
+    )
+    return [
+        Version(
+            seen_at=row.seen_at,
+            crawl_id=row.crawl_id,
+            kind=row.kind,
+            own_distance=row.own_distance,
+            features=row.features,
+            fingerprint=row.hash_value,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def version_count(connection: Connection, page_id: int) -> int:
+    query = select(func.count()).select_from(page_versions).where(_version.page_id == page_id)
+    return connection.execute(query).scalar_one()
+
+
+def _is_new_version(before: _Last, now: _Last) -> bool:
+    if now.seen_at <= before.seen_at:
+        return False
+    return now.value != before.value or _standing(now.kind) != _standing(before.kind)
+
+
+def _standing(kind: str) -> str:
+    return "canonical" if kind in CANONICAL else kind
+
+
+def _distance(before: _Last | None, now: _Last) -> int | None:
+    if before is None or before.value is None or now.value is None:
+        return None
+    return hamming.distance(before.value, now.value)
