@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neardup import rule
-from neardup.commands.match import QUIET_SECONDS, interruptible
 from neardup.commands.output import Section, printable, show_json, show_sections
+from neardup.commands.progress import QUIET_SECONDS, interruptible
 from neardup.errors import ConfigurationError
 from neardup.evaluation import folder, judged, result
 from neardup.evaluation.plot import check_plot, plot

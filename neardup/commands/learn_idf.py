@@ -13,9 +13,8 @@ from neardup import idf
 from neardup.commands import database
 from neardup.commands.arguments import count
 from neardup.commands.fetch import fetch
-from neardup.commands.match import interruptible
 from neardup.commands.output import complain
-from neardup.commands.progress import Progress
+from neardup.commands.progress import Progress, interruptible
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.features import HASH, Features
 from neardup.folders import html_files, read_page

@@ -13,18 +13,14 @@ import numpy as np
 
 from neardup import batch, batch_files
 from neardup.batch_progress import Progress, identify
+from neardup.commands.progress import INTERRUPTED, QUIET_SECONDS, interruptible
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
 HELP = "near-duplicates of a batch of queries in a file of fingerprints (.npy, Parquet) larger than memory"
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as the shell's."""
-
-QUIET_SECONDS = 1.5
 _BETWEEN_SECONDS = 2.0
 
 
@@ -169,16 +165,6 @@ def _to_terminal(
                 columns["id"] = ids
             batch_files.write_csv(sys.stdout, columns, header=False)
             shown.update(found.rows, len(found.matches))
-
-
-@contextlib.contextmanager
-def interruptible(consequence: str) -> Iterator[None]:
-    """Ctrl-C ends the command with a line and 130, not with a traceback."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(f"\nneardup: interrupted; {consequence}", file=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
 
 
 class Shown:

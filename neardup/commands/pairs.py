@@ -14,7 +14,8 @@ import numpy as np
 
 from neardup import batch_files
 from neardup.batch_pairs import pairs
-from neardup.commands.match import QUIET_SECONDS, add_distance, add_out, add_threads, interruptible
+from neardup.commands.match import add_distance, add_out, add_threads
+from neardup.commands.progress import QUIET_SECONDS, interruptible
 
 if TYPE_CHECKING:
     import argparse

@@ -1,13 +1,32 @@
-"""Progress of long commands on standard error, and numbers of things in messages."""
+"""What long commands share: progress on standard error, Ctrl-C, and numbers of things in messages."""
 
 from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from neardup.commands.match import QUIET_SECONDS
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as the shell's."""
+
+QUIET_SECONDS = 1.5
+"""What takes no longer says nothing of its progress."""
 
 _BETWEEN_SECONDS = 2.0
+
+
+@contextmanager
+def interruptible(consequence: str) -> Iterator[None]:
+    """Ctrl-C ends the command with a line and 130, not with a traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"\nneardup: interrupted; {consequence}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
 
 
 class Progress:

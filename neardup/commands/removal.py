@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from neardup.commands.match import interruptible
-from neardup.commands.progress import Progress, number
+from neardup.commands.progress import Progress, interruptible, number
 from neardup.detector import DetectorOptions
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.features import Features

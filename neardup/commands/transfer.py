@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from neardup.archive import choice
 from neardup.commands import database
-from neardup.commands.match import interruptible
-from neardup.commands.progress import Progress, number
+from neardup.commands.progress import Progress, interruptible, number
 from neardup.store import transfer
 from neardup.store.store import Store
 
