@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 
 _PAGES_AT_ONCE = 10_000
 
-
 MOST_VERIFIED = 4096
 """Pages within ``max_distance`` whose sketches are compared with one page's, so that a site of near-alike pages that are no
 duplicates of each other costs a bounded time a page. They are the likeliest: the index probes in falling probability."""
@@ -301,7 +300,9 @@ class Detector:
                 kind = Kind.NEW
             else:
                 kind = Kind.UNCHANGED if own_distance == 0 else Kind.CHANGED
-        if standing == row and kind is not Kind.UNCHANGED:
+        # One that was too old to be canonical when the crawl began may have duplicates, too.
+        was_canonical = standing == row or (known and standing == NONE and kind is not Kind.TOO_SHORT)
+        if was_canonical and kind is not Kind.UNCHANGED:
             self.unseated.add(page_id)
         follow, why = self._follow(found, always_follow=always_follow)
         distance, resemblance = (None, None) if found is None else (found.distance, found.resemblance)
@@ -327,7 +328,7 @@ class Detector:
         row = self.pages.row(url)
         if row == NONE:
             return None
-        if self.pages.canonical[row] == row:
+        if self.pages.canonical[row] in (row, NONE):
             self.unseated.add(self.pages.ids[row])
         self.place(row, 0, canonical=NONE)
         return Verdict(

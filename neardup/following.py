@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from neardup.detector import Detector
     from neardup.pages import KnownPages
+    from neardup.sketch import Compact
 
     class WrittenPage(Protocol):
         """A page as another crawl left it; ``canonical_url`` is None unless the page is a duplicate."""
@@ -58,7 +59,8 @@ class Follower:
     def __init__(self, detector: Detector, *, reconcile: bool = True) -> None:
         self._detector = detector
         self._reconcile = reconcile
-        self._left: list[WrittenPage] = []
+        self._left: dict[int, bytes | None] = {}
+        """Weak bits of the pages that are not reconciled yet, by row."""
 
     def take(self, page: WrittenPage) -> list[Relation]:
         """Take over a page as it is stored, whatever was known of it; the near-copies that have been reconciled with it."""
@@ -67,8 +69,12 @@ class Follower:
         value, canonical = page.value or 0, NONE
         was_canonical = pages.canonical[row] == row
         if page.canonical_id is not None and page.canonical_url is not None:
+            known = pages.row(page.canonical_url) != NONE
             canonical = self._row(page.canonical_id, page.canonical_url)
-            if pages.values[canonical] and hamming.distance(value, pages.values[canonical]) != page.distance:
+            if known and (
+                pages.canonical[canonical] != canonical
+                or hamming.distance(value, pages.values[canonical]) != page.distance
+            ):
                 detector.unseated.add(page.canonical_id)  # it has changed since they were compared
         elif page.value is not None and page.features >= detector.options.min_features:
             canonical = row
@@ -83,25 +89,25 @@ class Follower:
             return []
         reconciled: list[Relation] = []
         if self._reconcile:
-            canonical, reconciled = self._settle(row, page)
+            canonical, reconciled = self._settle(row, value, page.weak_bits, drawn)
         else:
-            self._left.append(page)
+            self._left[row] = page.weak_bits
         detector.place(row, value, drawn, canonical=canonical)
         return reconciled
 
     def reconcile_all(self) -> list[Relation]:
         """Reconcile the near-copies of all pages taken over so far, if that was not done as they came; from now on it is."""
         done: list[Relation] = []
-        pages = self._detector.pages
-        for page in self._left:
-            row = pages.row(page.url)
-            if pages.canonical[row] == row and pages.values[row] == page.value:
-                drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
-                self._detector.place(row, page.value, canonical=NONE)
-                canonical, reconciled = self._settle(row, page)
-                self._detector.place(row, page.value, drawn, canonical=canonical)
+        pages, sketches = self._detector.pages, self._detector.sketches
+        for row, weak_bits in self._left.items():
+            if pages.canonical[row] == row:
+                stored, known = sketches.of(np.array([row]))
+                drawn, value = stored[0] if known[0] else None, pages.values[row]
+                self._detector.place(row, value, canonical=NONE)
+                canonical, reconciled = self._settle(row, value, weak_bits, drawn)
+                self._detector.place(row, value, drawn, canonical=canonical)
                 done += reconciled
-        self._left = []
+        self._left = {}
         self._reconcile = True
         return done
 
@@ -114,49 +120,48 @@ class Follower:
         pages.ids[row] = page_id
         return row
 
-    def _settle(self, row: int, page: WrittenPage) -> tuple[int, list[Relation]]:
+    def _settle(
+        self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None
+    ) -> tuple[int, list[Relation]]:
         """The canonical row of a page that its crawl called canonical, and who is a duplicate by that; the page is not in the index."""
         detector, pages = self._detector, self._detector.pages
-        rivals = self._rivals(page)
-        lower = [rival for rival in rivals if rival[0] < page.page_id]
+        page_id = pages.ids[row]
+        rivals = self._rivals(row, value, weak_bits, drawn)
+        lower = [rival for rival in rivals if rival[0] < page_id]
         if lower:
             other, distance, resemblance, rival_row = max(
                 lower, key=lambda rival: (rival[2] or 0.0, -rival[0])
             )
-            detector.unseated.add(page.page_id)
-            return rival_row, [Relation(page.page_id, other, distance, resemblance)]
+            detector.unseated.add(page_id)
+            return rival_row, [Relation(page_id, other, distance, resemblance)]
         for other, _, _, rival_row in rivals:
             detector.place(rival_row, pages.values[rival_row], canonical=row)
             detector.unseated.add(other)
         return row, [
-            Relation(other, page.page_id, distance, resemblance) for other, distance, resemblance, _ in rivals
+            Relation(other, page_id, distance, resemblance) for other, distance, resemblance, _ in rivals
         ]
 
-    def _rivals(self, page: WrittenPage) -> list[tuple[int, int, float | None, int]]:
+    def _rivals(
+        self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None
+    ) -> list[tuple[int, int, float | None, int]]:
         """Id, distance, resemblance and row of the canonical pages that a page is within the rule of."""
-        detector = self._detector
-        if page.value is None or page.weak_bits is None or detector.verifier.templates is not None:
+        detector, pages = self._detector, self._detector.pages
+        if weak_bits is None or detector.verifier.templates is not None:
             return []  # with learned content, whole sketches do not tell near-copies from pages of one template
-        matches = detector.index.match_table(Fingerprint.unpack(page.value, page.weak_bits), MOST_VERIFIED)
+        matches = detector.index.match_table(Fingerprint.unpack(value, weak_bits), MOST_VERIFIED)
         rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
         stored, known = detector.sketches.of(rows)
         estimates = np.full(rows.size, np.nan)
-        if page.sketch is not None:
-            found = sketch.compact_estimates(stored, sketch.from_bytes(page.sketch))
-            estimates = np.where(known, found, np.nan)
+        if drawn is not None:
+            estimates = np.where(known, sketch.compact_estimates(stored, drawn), np.nan)
         taken = detector.rule.are_matches(distances, estimates)
         takes = detector.verifier.scope.takes
         return [
-            (
-                detector.pages.ids[row],
-                distance,
-                None if np.isnan(estimate) else estimate,
-                row,
-            )
-            for row, distance, estimate in zip(
+            (pages.ids[other], distance, None if np.isnan(estimate) else estimate, other)
+            for other, distance, estimate in zip(
                 rows[taken].tolist(), distances[taken].tolist(), estimates[taken].tolist(), strict=True
             )
-            if takes(page.url, detector.pages.urls[row])
+            if takes(pages.urls[row], pages.urls[other])
         ]
 
 

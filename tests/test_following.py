@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from neardup.verdict import Kind
 from tests.crawling import crawl, serve
 from tests.test_scrapy_addon import LinkSpider
 from tests.test_store import upgraded
+from tests.test_store_faults import before_statement
 from tests.test_store_writer import duplicate, page, write
 
 if TYPE_CHECKING:
@@ -36,11 +38,11 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from neardup.rule import Rule
     from neardup.verdict import Verdict
     from tests.crawling import Site
 
 TEXT = " ".join(f"word{i}" for i in range(200))
+RULE = DetectorOptions().make_rule(DetectorOptions().make_reader().features)
 
 
 @pytest.fixture
@@ -59,10 +61,6 @@ def urls(read: Tail) -> list[str]:
 
 def text(name: str) -> str:
     return " ".join(f"{name}{i}" for i in range(60))
-
-
-def unseen_rule() -> Rule:
-    return DetectorOptions().make_rule(DetectorOptions().make_reader().features)
 
 
 class Waits(LinkSpider):
@@ -386,6 +384,128 @@ class TestUnshared:
         assert Process(store).detector.pages.row("both") != NONE
 
 
+class TestRaces:
+    """What others write at an awkward moment."""
+
+    def test_a_duplicate_that_comes_while_its_canonical_page_is_settled(self, database_url: str) -> None:
+        if database_url.startswith("sqlite"):
+            pytest.skip("SQLite has one writer at a time")
+        with (
+            Store.open(upgraded(database_url), scheme=str(Scheme())) as store,
+            Store.open(database_url, scheme=str(Scheme())) as others,
+        ):
+            a = Process(store)
+            a.judge("x", TEXT)
+            a.judge("y", TEXT)
+            a.judge("x", TEXT.replace("word", "news"))
+            a.writer.flush()
+            b = Process(others)
+            b.detector.unseated.clear()  # it began when x was another page already
+            met = before_statement(
+                store,
+                lambda statement, _: "FOR UPDATE" in statement and "actual_hash_id IN" in statement,
+                lambda: write(others, duplicate(9, "late", 1_000_000_001), crawl=b.crawl_id).close(),
+            )
+
+            a.end()
+            b.end()
+
+            assert met
+            assert relations(store).keys() <= {"late"}
+            assert {url: kind for url, kind in kinds(store).items() if url != "late"} == {
+                "x": "changed",
+                "y": "new",
+            }
+
+    def test_a_rival_that_has_changed_since_it_was_read(self, store: Store) -> None:
+        first, second, third = Process(store), Process(store), Process(store)
+        second.judge("p", TEXT)
+        second.writer.flush()
+        third.follow()
+        first.judge("q", TEXT)
+        second.judge("p", TEXT.replace("word", "news"))
+
+        for process in (first, second, third):
+            process.end()
+
+        assert relations(store) == {}
+        assert kinds(store) == {"p": "changed", "q": "new"}
+
+    def test_a_page_that_another_crawl_stored_first_changes(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("x", TEXT)
+        a.writer.flush()
+        b.judge("x", TEXT)
+        b.judge("y", TEXT)
+        b.writer.flush()
+        b.judge("x", TEXT.replace("word", "news"))
+
+        b.end()
+
+        assert relations(store) == {}
+        a.end()
+        assert relations(store) == {}
+
+    def test_a_duplicate_of_a_page_that_is_gone_by_now(self, store: Store) -> None:
+        old = Process(store)
+        old.judge("x", TEXT)
+        old.end()
+        a, b = Process(store), Process(store)
+        b.judge("y", TEXT)
+        a.gone("x")
+        a.writer.flush()
+        b.writer.flush()
+        a.follow()
+
+        a.end()
+
+        assert relations(store) == {}
+        b.end()
+        assert (relations(store), kinds(store)) == ({}, {"x": "gone", "y": "new"})
+
+    def test_a_page_too_old_to_be_canonical_that_becomes_a_duplicate(self, store: Store) -> None:
+        old = Process(store)
+        old.judge("s", TEXT)
+        old.judge("d", TEXT)
+        old.end()
+        late = Process(store)
+        late.detector = Detector(DetectorOptions(), first_id=late.crawl_id * PAGES_PER_CRAWL + 1)
+        late.following = Following(late.detector, store, late.crawl_id, interval=60.0, reconcile=True)
+        late.detector.restore(store.known_pages(max_age=timedelta(0)))
+        late.judge("n", TEXT)
+        late.judge("s", TEXT)
+
+        late.end()
+
+        assert relations(store) == {"s": "n", "d": "n"}
+
+
+class TestState:
+    """What a snapshot is held against."""
+
+    def test_an_unshared_crawl_changes_it(self, store: Store) -> None:
+        hidden = begin(store, shared=False)
+        before = store.state(but=0)
+        write(store, page(1, "u"), crawl=hidden)
+        hid = store.state(but=0)
+        store.share_crawl(hidden)
+        assert before != hid != store.state(but=0)
+
+    def test_pruning_changes_it_even_if_the_oldest_crawl_is_not_shared(self, store: Store) -> None:
+        begin(store, shared=False)
+        write(store, page(1, "u"), crawl=begin(store))
+        before = store.state(but=1)
+        list(removal.remove_pages(store, removal.older_than(datetime(2100, 1, 1, tzinfo=UTC)), RULE))
+        assert kinds(store) == {}
+        assert store.state(but=1) != before
+
+    def test_no_crawl_gets_the_id_of_one_that_was_removed(self, store: Store) -> None:
+        begin(store)
+        removed = begin(store)
+        list(removal.remove_crawl(store, removed, RULE))
+        assert begin(store) > removed
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_any_order_ends_in_stars_within_the_rule(tmp_path: Path, seed: int) -> None:
     """Four crawls see near-copies in any order, follow each other at any time, die or end; the last one leaves order behind."""
@@ -418,14 +538,13 @@ def test_any_order_ends_in_stars_within_the_rule(tmp_path: Path, seed: int) -> N
     duplicates = {row.duplicate_hash_id for row in found}
     assert not duplicates & {row.actual_hash_id for row in found}, "a chain"
     assert {row.id for row in stored.values() if row.kind == "duplicate"} == duplicates
-    rule = DetectorOptions().make_rule(DetectorOptions().make_reader().features)
     for row in found:
         one, other = stored[row.actual_hash_id], stored[row.duplicate_hash_id]
         distance = hamming.distance(one.hash_value, other.hash_value)
         estimate = sketch.compact_estimates(
             sketch.from_bytes(one.sketch).reshape(1, -1), sketch.from_bytes(other.sketch)
         )
-        assert rule.are_matches(np.array([distance]), estimate).all()
+        assert RULE.are_matches(np.array([distance]), estimate).all()
     # Equal texts are near-copies whoever saw them: one canonical page each.
     canonical = [row.hash_value for row in stored.values() if row.id not in duplicates]
     assert len(canonical) == len(set(canonical))
@@ -477,7 +596,7 @@ class TestCrawls:
 
         unseen = crawl(LinkSpider, settings, start=site.url)
         with Store.open(url, scheme=None) as store:
-            list(removal.remove_crawl(store, 2, unseen_rule()))
+            list(removal.remove_crawl(store, 2, RULE))
         assert main(["crawls", "share", "1", "--database", url]) == 0
         assert "see the pages of crawl 1" in capsys.readouterr().out
         seen = crawl(LinkSpider, settings, start=site.url)
@@ -486,3 +605,27 @@ class TestCrawls:
         assert (seen.neardup("new"), seen.neardup("unchanged")) == (0, 2)
         assert main(["crawls", "share", "7", "--database", url]) == 1
         assert "there is no crawl 7" in capsys.readouterr().err
+
+    def test_a_crawl_ends_though_settling_fails(
+        self, settings: dict[str, Any], site: Site, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        url = settings["NEARDUP_DATABASE_URL"]
+        if not url.startswith("sqlite"):
+            pytest.skip("the trigger is SQLite's")
+        site.add("/", text("copy"), "/copy")
+        crawl(LinkSpider, settings, start=site.url)
+        with Store.open(url, scheme=None) as store, store.begin_write() as connection:
+            assert connection.execute(sa.select(sa.func.count()).select_from(duplicate_values)).scalar() == 1
+            connection.exec_driver_sql(
+                "CREATE TRIGGER broken BEFORE DELETE ON duplicate_values BEGIN SELECT RAISE(ABORT, 'broken'); END"
+            )
+        site.add("/", text("other"))
+
+        done = crawl(LinkSpider, settings | {"NEARDUP_SHARE": "finished"}, start=site.url)
+
+        assert done.neardup("changed") == 1
+        assert "the next crawl is to settle" in caplog.text
+        with Store.open(url, scheme=None) as store, store.reading() as connection:
+            last = connection.execute(sa.select(crawls).order_by(crawls.c.id.desc())).first()
+            assert last is not None
+            assert (last.finish_reason, last.shared, last.pages) == ("finished", 1, 1)

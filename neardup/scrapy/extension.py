@@ -74,6 +74,13 @@ class NearDuplicates:
         self.detector = Detector(
             options.detector, reader=reader, first_id=self.crawl_id * PAGES_PER_CRAWL + 1
         )
+        self.following = Following(
+            self.detector,
+            store,
+            self.crawl_id,
+            interval=options.share_interval,
+            reconcile=options.share is Share.LIVE,
+        )
         self.restart = Restart(
             self.detector,
             store,
@@ -82,13 +89,6 @@ class NearDuplicates:
             max_age=options.max_age,
         )
         self.writer = Writer(store, self.crawl_id, history=options.history)
-        self.following = Following(
-            self.detector,
-            store,
-            self.crawl_id,
-            interval=options.share_interval,
-            reconcile=options.share is Share.LIVE,
-        )
         self.watch = ClusterWatch()
         self.doomed_items: dict[int, tuple[object, Verdict]] = {}
         """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
@@ -288,7 +288,6 @@ class NearDuplicates:
                 self.detector.recall.close()
             self.writer.flush()
             if self.writer.error is None:
-                self.following.catch_up(self.writer)
                 self._settle()
             self.writer.close()
             self._update_stats()
@@ -296,13 +295,26 @@ class NearDuplicates:
                 self.crawl_id, reason=reason, counts=summary.counts_of_crawl(self.crawler.stats.get_stats())
             )
             if self.writer.rows_rejected == 0:  # what is known is what is stored
-                self.restart.save()
+                self.restart.save(self.writer.batches + self.following.batches)
         finally:
             self.store.close()
 
     def _settle(self) -> None:
-        """Find canonical pages for the duplicates of pages that are canonical no longer."""
-        elected = self.following.settle(self.writer)
+        """Find canonical pages for the duplicates of pages that are canonical no longer.
+
+        Whatever happens, the crawl comes to its end: what is not settled the next one settles.
+        """
+        try:
+            self.following.catch_up(self.writer)
+            elected = self.following.settle(self.writer)
+        except StoreError as exc:
+            logger.warning(
+                "neardup: the next crawl is to settle what other crawls changed: %(error)s", {"error": exc}
+            )
+            return
+        except Exception:
+            logger.exception("neardup: settling what other crawls changed failed")
+            return
         if elected.canonical or elected.duplicates:
             logger.info(
                 "neardup: of the duplicates of pages that are canonical no longer, %(canonical)d became canonical and %(duplicates)d are"

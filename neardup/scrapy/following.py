@@ -14,6 +14,7 @@ from neardup.following import Follower
 from neardup.pages import NONE
 from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.store.election import Elected
+from neardup.store.statements import in_parts
 from neardup.store.tail import Tail
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ logger = logging.getLogger(__name__)
 _MOST_ROUNDS = 10
 """Of settling, each of which leaves fewer pages; what is left, because others write meanwhile, is left to the next crawl."""
 
+_SETTLED_AT_ONCE = 1_000
+"""Pages whose duplicates are settled in one transaction."""
+
 _SLICE_SECONDS = 0.002
 """How long the event loop is kept busy with pages of others at a time."""
 
@@ -49,6 +53,8 @@ class Following:
     ) -> None:
         self.pages = 0
         """Pages that have been taken over."""
+        self.batches = 0
+        """Transactions of settling."""
         self.reconciled = 0
         self._interval = interval
         # Before anything is loaded: what is written meanwhile may be read twice, but is not missed.
@@ -58,6 +64,7 @@ class Following:
         self._store = store
         self._crawl_id = crawl_id
         self._own: set[int] = set()
+        self._reconciled: set[int] = set()
         self._calls: AsyncioLoopingCall | LoopingCall | None = None
         self._reading: Deferred[None] | None = None
         self._stopping = False
@@ -79,7 +86,7 @@ class Following:
 
     def judged(self, page_id: int | None) -> None:
         """Note that this crawl has judged a page: what others wrote of it before does not count any more."""
-        if page_id is not None:
+        if page_id is not None and self._interval > 0.0:
             self._own.add(page_id)
 
     def catch_up(self, writer: Writer) -> None:
@@ -89,7 +96,7 @@ class Following:
         """
         if self._interval == 0.0:
             return
-        self._own = writer.pages_waiting()
+        self._look_again(writer)
         try:
             for pages in self._tail.read():
                 for page in pages:
@@ -108,20 +115,34 @@ class Following:
             writer.flush()
             if not self._detector.unseated or writer.error is not None:
                 break
-            changed = sorted(self._detector.unseated)
+            changed = sorted({writer.stored_id(page_id) for page_id in self._detector.unseated})
             self._detector.unseated.clear()
-            found, pages = self._store.settle(self._crawl_id, changed, self._detector.rule)
-            elected += found
-            for page in pages:
-                self._pass_on(self._follower.take(page), writer)
+            for some in in_parts(changed, _SETTLED_AT_ONCE):
+                found, pages = self._store.settle(self._crawl_id, some, self._detector.rule)
+                self.batches += 1
+                elected += found
+                for page in pages:
+                    self._pass_on(self._follower.take(page), writer)
+            self.catch_up(writer)
         return elected
+
+    def _look_again(self, writer: Writer) -> None:
+        """Before the tail is read: note what of this crawl counts more, and under which ids its pages are stored."""
+        self._own, self._reconciled = writer.pages_waiting(), set()
+        known = self._detector.pages
+        for url, page_id in writer.learnt():
+            row = known.row(url)
+            if row != NONE:
+                if known.ids[row] in self._own:
+                    self._own.add(page_id)
+                known.ids[row] = page_id
 
     def _begin(self, writer: Writer) -> None:
         if self._reading is None:
             self._reading = deferred_from_coro(self._follow(writer))
 
     async def _follow(self, writer: Writer) -> None:
-        self._own = writer.pages_waiting()
+        self._look_again(writer)
         parts = self._tail.read()
         try:
             while not self._stopping and (pages := await self._next(parts)):
@@ -131,7 +152,6 @@ class Following:
         except Exception:
             # A task that died in silence would have the crawl go on alone.
             logger.exception("neardup: following other crawls failed")
-            raise
         finally:
             self._reading = None
 
@@ -154,7 +174,10 @@ class Following:
     def _take(self, page: WrittenPage, writer: Writer) -> None:
         known = self._detector.pages
         row = known.row(page.url)
-        if row != NONE and known.ids[row] in self._own:
+        if row != NONE and (
+            known.ids[row] in self._own
+            or (known.ids[row] in self._reconciled and known.values[row] == page.value)
+        ):
             return
         self.pages += 1
         self._pass_on(self._follower.take(page), writer)
@@ -162,7 +185,7 @@ class Following:
     def _pass_on(self, relations: Iterable[Relation], writer: Writer) -> None:
         for relation in relations:
             self.reconciled += 1
-            self._own.add(relation.duplicate_id)
+            self._reconciled.add(relation.duplicate_id)
             writer.reconcile(relation)
 
     def _warn(self, problem: DatabaseUnavailable) -> None:

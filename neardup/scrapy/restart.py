@@ -83,15 +83,18 @@ class Restart:
             return False
         return True
 
-    def save(self) -> None:
-        """Keep a snapshot; after everything has been written, and before the store is closed."""
+    def save(self, batches: int) -> None:
+        """Keep a snapshot; after everything has been written, in so many transactions, and before the store is closed."""
         if self.path is None:
             return
         try:
-            if self.store.state(but=self.crawl_id) != self._state_at_start:
+            state = self.store.state(but=0)
+            others = [entry for entry in state if entry[0] != self.crawl_id]
+            # Pages that are removed meanwhile may be counted for this crawl.
+            counted = sum(int(str(entry[2])) for entry in state if entry[0] == self.crawl_id)
+            if others != self._state_at_start or counted != batches:
                 logger.info("neardup: another crawl has written meanwhile, so no snapshot is kept")
                 return
-            state = self.store.state(but=0)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             snapshot.save(self.path, kind=_KIND, meta=self._meta(state), arrays=self.detector.arrays())
         except (SnapshotError, OSError) as exc:

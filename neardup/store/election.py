@@ -110,14 +110,15 @@ def _reelect_some(
     pages = _Pages(connection, sorted({*roots, *heads.values()}))
     places_of = {page_id: place for place, page_id in enumerate(pages.ids)}
     clusters: dict[int, list[int]] = {}
-    for page_id in sorted(roots):
-        clusters.setdefault(roots[page_id], []).append(places_of[page_id])
+    for page_id in pages.ids:
+        if page_id in roots:
+            clusters.setdefault(roots[page_id], []).append(places_of[page_id])
     canonical: list[int] = []
     relations: list[dict[str, Any]] = []
     now = datetime.now(UTC)
     for root, places in clusters.items():
         head = heads.get(root)
-        if head is not None:
+        if head in places_of:
             places.insert(0, places_of[head])
         for page_id, followers in pages.stars(np.array(places), rule):
             if page_id != head:
@@ -174,19 +175,20 @@ class _Pages:
 
     def __init__(self, connection: Connection, ids: list[int]) -> None:
         page = simhash_values.c
+        self.ids: list[int] = []
         values: list[int | None] = []
         sketches: list[bytes | None] = []
         for some in in_parts(ids, _IDS_AT_ONCE):
-            query = select(page.hash_value, page.sketch).where(page.id.in_(some)).order_by(page.id)
-            for value, drawn in connection.execute(query):
+            query = select(page.id, page.hash_value, page.sketch).where(page.id.in_(some)).order_by(page.id)
+            for page_id, value, drawn in connection.execute(query):
+                self.ids.append(page_id)  # but not those that somebody has removed just now
                 values.append(value)
                 sketches.append(None if drawn is None else bytes(drawn))
-        self.ids = ids
         self._valued = np.array([value is not None for value in values], dtype=bool)
         self._values = np.array([value or 0 for value in values], dtype=np.uint64)
         size = max((len(drawn) for drawn in sketches if drawn), default=8)
         self._drawn = np.array([drawn is not None and len(drawn) == size for drawn in sketches], dtype=bool)
-        self._sketches = np.zeros((len(ids), size // 8), dtype=np.uint64)
+        self._sketches = np.zeros((len(self.ids), size // 8), dtype=np.uint64)
         for place in np.flatnonzero(self._drawn):
             self._sketches[place] = sketch.from_bytes(sketches[place] or b"")
 

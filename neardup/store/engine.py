@@ -98,7 +98,14 @@ def make_engine(url: URL, *, create: bool = True, answer_within: float | None = 
         limits = {"read_timeout": answer_within, "write_timeout": answer_within}
         connect_args |= {name: limit for name, limit in limits.items() if name not in url.query}
     try:
-        engine = create_engine(url, connect_args=connect_args, pool_pre_ping=backend != "sqlite")
+        engine = create_engine(
+            url,
+            connect_args=connect_args,
+            pool_pre_ping=backend != "sqlite",
+            # MySQL's own choice shows a plain query what was stored when the transaction began, but one that locks what is
+            # stored now: they would contradict each other. PostgreSQL's is this one.
+            **({"isolation_level": "READ COMMITTED"} if backend in {"mysql", "mariadb"} else {}),
+        )
     except ValueError as exc:
         raise _refused_options(url, exc) from exc
     except ModuleNotFoundError as exc:

@@ -18,6 +18,7 @@ from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 from neardup.store.election import Elected, reelect
 from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
 from neardup.store.statements import count_batch
+from neardup.store.store import retire_crawl_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,6 +128,7 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
 def _hand_on(crawl_id: int, connection: Connection) -> None:
     """Give what is left of a crawl to others, and remove its row."""
     _count_change(connection, crawl_id)
+    retire_crawl_id(connection, crawl_id)
     page, relation = simhash_values.c, duplicate_values.c
     connection.execute(
         update(simhash_values).where(page.crawl_id == crawl_id).values(crawl_id=page.last_crawl_id)
@@ -161,7 +163,9 @@ def running(connection: Connection) -> list[int]:
 def _count_change(connection: Connection, leaving: int) -> int:
     """Have the state of the store differ from all before it; returns the id of the change, a batch of the oldest crawl.
 
-    The oldest, because a crawl that runs leaves itself out when it compares states; but not one that is about to go.
+    The oldest that is shared, because a crawl that runs leaves itself out when it compares states, and others do not follow one that is
+    not shared; but not one that is about to go.
     """
-    oldest = connection.execute(select(func.min(crawls.c.id)).where(crawls.c.id != leaving)).scalar()
+    query = select(crawls.c.id).where(crawls.c.id != leaving).order_by(crawls.c.shared.desc(), crawls.c.id)
+    oldest = connection.execute(query.limit(1)).scalar()
     return 0 if oldest is None else count_batch(connection, oldest)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, case, delete, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
+from neardup.errors import StoreError
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.verdict import Kind
 
@@ -74,6 +75,13 @@ def in_parts(ids: Iterable[int], size: int) -> Iterator[list[int]]:
 
 STORED_IDS = select(simhash_values.c.id).where(simhash_values.c.id.in_(bindparam("ids", expanding=True)))
 
+VALUES = (
+    select(simhash_values.c.id, simhash_values.c.hash_value)
+    .where(simhash_values.c.id.in_(bindparam("ids", expanding=True)))
+    .order_by(simhash_values.c.id)
+    .with_for_update()
+)
+
 IDS_BY_KEY = select(simhash_values.c.url_key, simhash_values.c.id).where(
     simhash_values.c.url_key.in_(bindparam("keys", expanding=True))
 )
@@ -111,7 +119,10 @@ def count_batch(connection: Connection, crawl_id: int) -> int:
     The row of the crawl is locked until the transaction ends, so the ids of a crawl's batches are in the order of their commits.
     """
     connection.execute(_COUNT_BATCH, {"crawl": crawl_id})
-    return batch_id(crawl_id, connection.execute(_BATCHES, {"crawl": crawl_id}).scalar_one())
+    number = connection.execute(_BATCHES, {"crawl": crawl_id}).scalar()
+    if number is None:
+        raise StoreError(f"crawl {crawl_id} has been removed from the database")
+    return batch_id(crawl_id, number)
 
 
 def batch_id(crawl_id: int, number: int) -> int:

@@ -244,15 +244,18 @@ class Store:
         """What has been written by all crawls but one: equal states, equal pages.
 
         A crawl counts its batches in the transaction that writes them, so no page is stored or changed without the state
-        changing. Crawls that have not written are left out, and those that are not shared.
+        changing. Crawls that have not written are left out.
         """
         query = (
-            select(crawls.c.id, crawls.c.started_at, crawls.c.batches)
-            .where(crawls.c.id != but, crawls.c.batches > 0, crawls.c.shared != 0)
+            select(crawls.c.id, crawls.c.started_at, crawls.c.batches, crawls.c.shared)
+            .where(crawls.c.id != but, crawls.c.batches > 0)
             .order_by(crawls.c.id)
         )
         with self.reading(patiently=False) as connection:
-            return [[row.id, row.started_at.isoformat(), row.batches] for row in connection.execute(query)]
+            return [
+                [row.id, row.started_at.isoformat(), row.batches, row.shared]
+                for row in connection.execute(query)
+            ]
 
     def known_pages(self, *, max_age: timedelta | None = None) -> Iterator[StoredPage]:
         """All stored pages in the order of their ids, read in parts so that memory holds none of them twice.
@@ -291,14 +294,24 @@ class Store:
 
 
 def last_crawl_id(connection: Connection) -> int:
-    """The highest id that a crawl has had, as far as crawls and pages tell; 0 if there was none.
+    """The highest id that a crawl has had; 0 if there was none.
 
     SQLite gives the id of the last crawl anew when that crawl has been removed. Pages that it brought and another crawl has
-    kept would then have the ids of pages to come.
+    kept, or knows, would then have the ids of pages to come.
     """
     crawl = connection.execute(select(func.max(crawls.c.id))).scalar() or 0
     page = connection.execute(select(func.max(simhash_values.c.id))).scalar() or 0
-    return max(crawl, page // PAGES_PER_CRAWL)
+    retired = 0
+    if connection.dialect.name == "sqlite":
+        retired = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    return max(crawl, page // PAGES_PER_CRAWL, retired)
+
+
+def retire_crawl_id(connection: Connection, crawl_id: int) -> None:
+    """Have no later crawl get the id of one that is removed; servers see to that by themselves."""
+    if connection.dialect.name == "sqlite":
+        # A number that SQLite keeps in the file for the program whose file it is.
+        connection.exec_driver_sql(f"PRAGMA user_version = {max(crawl_id, last_crawl_id(connection))}")
 
 
 def upgrade(url: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING, Any
@@ -16,37 +15,18 @@ from neardup import hamming, sketch
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.pages import url_key
 from neardup.store import history, statements
+from neardup.store.waiting import Batch, split
 from neardup.verdict import Kind, Relation, Verdict
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from neardup.store.history import Visit
     from neardup.store.store import Store
 
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_SECONDS = 0.1
 _LONGEST_WAIT_SECONDS = 5.0
-_MOST_ROWS_OF_A_BATCH = 5_000
-"""So that what has piled up while the database was away does not become one endless transaction."""
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What is stored in one transaction, by page: visits, links that were not followed, canonical pages flagged, and pages that have
-    become duplicates because two crawls had called near-copies new.
-
-    Of the visits of a page the last counts; those before it are there for its history only.
-    """
-
-    visits: dict[int, list[Visit]] = field(default_factory=dict)
-    links: dict[int, int] = field(default_factory=dict)
-    flags: dict[int, datetime] = field(default_factory=dict)
-    reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.visits) + len(self.links) + len(self.flags) + len(self.reconciled)
 
 
 class Writer:
@@ -86,12 +66,15 @@ class Writer:
         self.retries = 0
         self.seconds = 0.0
         self.error: StoreError | None = None
-        self._gathering = _Batch()
-        self._writing = _Batch()
+        self._gathering = Batch()
+        self._writing = Batch()
         self._changed = threading.Condition()
         self._closing = False
         self._hurried = False
         self._stored_id: dict[int, int] = {}
+        self._learnt: list[tuple[str, int]] = []
+        self.batches = 0
+        """Transactions that this crawl has counted."""
         dialect = store.engine.dialect.name
         self._upsert_page = statements.upsert_page(dialect)
         self._upsert_relation = statements.upsert_relation(dialect)
@@ -133,6 +116,15 @@ class Writer:
             self._gathering.reconciled[pair.duplicate_id] = pair, datetime.now(UTC)
             self._wake_when_full()
 
+    def stored_id(self, page_id: int) -> int:
+        """The id under which a page is stored; another one if another crawl stored its URL first."""
+        return self._id(page_id)
+
+    def learnt(self) -> list[tuple[str, int]]:
+        """URLs that another crawl stored first, and their ids; each is told once."""
+        known, self._learnt = self._learnt, []
+        return known
+
     def pages_waiting(self) -> set[int]:
         """Ids of the pages whose verdicts are not stored yet."""
         with self._changed:
@@ -165,12 +157,17 @@ class Writer:
         try:
             while self._gather() and self._store_batch():
                 pass
+        except StoreError as exc:
+            self._give_up(exc)
         except Exception as exc:
             # A thread that died in silence would have the crawl go on with nothing stored.
             logger.exception("neardup: the writer failed")
-            with self._changed:
-                self.error = StoreError(f"the writer failed: {exc!r}")
-                self._changed.notify_all()
+            self._give_up(StoreError(f"the writer failed: {exc!r}"))
+
+    def _give_up(self, error: StoreError) -> None:
+        with self._changed:
+            self.error = error
+            self._changed.notify_all()
 
     def _gather(self) -> bool:
         """Wait for a batch and move it to ``_writing``; False when there will be no more."""
@@ -182,7 +179,7 @@ class Writer:
                 if not self._changed.wait(deadline - monotonic()):
                     break
             everything = self._gathering
-            self._writing, self._gathering = _split(everything)
+            self._writing, self._gathering = split(everything)
             return bool(self._writing)
 
     def _store_batch(self) -> bool:
@@ -197,7 +194,7 @@ class Writer:
                 problem = self.store.unavailable(exc)
             else:
                 with self._changed:
-                    self._writing = _Batch()
+                    self._writing = Batch()
                     self.error = None
                     self._changed.notify_all()
                 return True
@@ -211,15 +208,13 @@ class Writer:
                     {"problem": problem},
                 )
             if monotonic() - failing_since >= self.give_up_after:
-                with self._changed:
-                    self.error = problem
-                    self._changed.notify_all()
+                self._give_up(problem)
                 if self._closing:
                     return False
             sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
-    def _write_or_write_each(self, batch: _Batch) -> None:
+    def _write_or_write_each(self, batch: Batch) -> None:
         try:
             self._write(batch)
         except SQLAlchemyError as exc:
@@ -227,7 +222,7 @@ class Writer:
                 raise
             self._write_each(batch)
 
-    def _write_each(self, batch: _Batch) -> None:
+    def _write_each(self, batch: Batch) -> None:
         """Store the rows one by one; what the database refuses is logged, and the rest is kept.
 
         Each row leaves the batch when it is done with: should the database go away on the way, those before it are neither
@@ -235,15 +230,15 @@ class Writer:
         """
         for page_id, visits in list(batch.visits.items()):
             links = {page_id: batch.links[page_id]} if page_id in batch.links else {}
-            self._write_unless_refused(_Batch({page_id: visits}, links), visits[-1][0].url)
+            self._write_unless_refused(Batch({page_id: visits}, links), visits[-1][0].url)
             del batch.visits[page_id]
             batch.links.pop(page_id, None)
         for page_id, pair in list(batch.reconciled.items()):
-            self._write_unless_refused(_Batch(reconciled={page_id: pair}), f"the duplicate {page_id}")
+            self._write_unless_refused(Batch(reconciled={page_id: pair}), f"the duplicate {page_id}")
             del batch.reconciled[page_id]
         self._write(batch)
 
-    def _write_unless_refused(self, batch: _Batch, name: str) -> None:
+    def _write_unless_refused(self, batch: Batch, name: str) -> None:
         try:
             self._write(batch)
         except SQLAlchemyError as exc:
@@ -255,7 +250,7 @@ class Writer:
                 {"name": name, "reason": self.store.unavailable(exc)},
             )
 
-    def _write(self, batch: _Batch) -> None:
+    def _write(self, batch: Batch) -> None:
         """One transaction: pages first, because relations refer to them."""
         last = {page: visits[-1] for page, visits in batch.visits.items()}
         relations: list[dict[str, Any]] = []
@@ -296,12 +291,31 @@ class Writer:
                     [{"page_id": self._id(page), "at": at} for page, at in batch.flags.items()],
                 )
             if batch.reconciled:
-                pairs = [self._relation_row(pair, at) for pair, at in batch.reconciled.values()]
-                relations += pairs
-                connection.execute(self._upsert_relation, pairs)
-                ids = [row["duplicate_hash_id"] for row in pairs]
-                connection.execute(statements.SET_DUPLICATE, {"ids": ids, "batch": batch_id})
+                relations += self._reconcile(connection, batch, batch_id)
+        self.batches += 1
         self.rows_written += len(last) + len(relations) + versions
+
+    def _reconcile(self, connection: Connection, batch: Batch, batch_id: int) -> list[dict[str, Any]]:
+        """Store the pairs that still are as they were compared: other crawls may have changed their pages since."""
+        pairs = [self._relation_row(pair, at) for pair, at in batch.reconciled.values()]
+        ids = {row[end] for row in pairs for end in ("duplicate_hash_id", "actual_hash_id")}
+        values = {
+            page_id: value
+            for page_id, value in connection.execute(statements.VALUES, {"ids": sorted(ids)})
+            if value is not None
+        }
+        true = [
+            row
+            for row in pairs
+            if (one := values.get(row["duplicate_hash_id"])) is not None
+            and (other := values.get(row["actual_hash_id"])) is not None
+            and hamming.distance(one, other) == row["hamming_distance"]
+        ]
+        if true:
+            connection.execute(self._upsert_relation, true)
+            duplicates = [row["duplicate_hash_id"] for row in true]
+            connection.execute(statements.SET_DUPLICATE, {"ids": duplicates, "batch": batch_id})
+        return true
 
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Another process may have stored a URL first, under an id of its own: from now on that is the page's id."""
@@ -309,9 +323,11 @@ class Writer:
             connection.execute(statements.STORED_IDS, {"ids": [row["id"] for row in rows]}).scalars()
         )
         missing = {row["url_key"]: row["id"] for row in rows if row["id"] not in stored}
+        urls = {row["url_key"]: row["actual_url"] for row in rows}
         if missing:
             for key, stored_id in connection.execute(statements.IDS_BY_KEY, {"keys": list(missing)}):
                 self._stored_id[missing[bytes(key)]] = stored_id
+                self._learnt.append((urls[bytes(key)], stored_id))
 
     def _id(self, page_id: int) -> int:
         return self._stored_id.get(page_id, page_id)
@@ -347,19 +363,6 @@ class Writer:
             "crawl_id": self.crawl_id,
             "found_at": seen,
         }
-
-
-def _split(everything: _Batch) -> tuple[_Batch, _Batch]:
-    """A batch of bearable size and what is left. Visits go first: nothing else may be stored before its page."""
-    if len(everything) <= _MOST_ROWS_OF_A_BATCH:
-        return everything, _Batch()
-    pages = list(everything.visits)[:_MOST_ROWS_OF_A_BATCH]
-    now = _Batch({page: everything.visits.pop(page) for page in pages})
-    if not everything.visits:
-        now.links, everything.links = everything.links, {}
-        now.flags, everything.flags = everything.flags, {}
-        now.reconciled, everything.reconciled = everything.reconciled, {}
-    return now, everything
 
 
 def _is_refusal(exc: SQLAlchemyError) -> bool:

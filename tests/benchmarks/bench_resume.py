@@ -47,15 +47,16 @@ def in_pieces(ground: Ground, start: str, moments: list[float], delay: float) ->
     for moment in moments:
         process = ground.start(start, delay=delay, jobdir=jobdir)
         # Before that Ctrl-C ends Python, not the crawl, and Scrapy may leave a queue behind that it cannot read again.
-        while "Spider opened" not in ground.log.read_text():
+        while process.poll() is None and "Spider opened" not in ground.log.read_text():
             time.sleep(0.05)
         try:
             process.wait(timeout=moment)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=120) == 0, ground.log.read_text()
+        code = process.wait(timeout=120)
         if "'finish_reason': 'finished'" in ground.log.read_text():
-            break
+            break  # Ctrl-C came when all was done, and may have ended Python on its way out
+        assert code == 0, ground.log.read_text()
         before.append(len(ground.read().pages))
     else:
         process = ground.start(start, delay=delay, jobdir=jobdir)
