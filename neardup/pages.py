@@ -173,6 +173,15 @@ class Column:
             self._records.own_chunk(chunk)
         self.views[chunk][row & (_CHUNK - 1)] = value
 
+    def put_many(self, rows: npt.NDArray[np.int64], values: npt.NDArray[Any]) -> None:
+        """Write n values at once, both of shape (n,); the rows are there and in ascending order."""
+        chunks = rows >> _CHUNK_BITS
+        for chunk in np.unique(chunks).tolist():
+            start, end = np.searchsorted(chunks, [chunk, chunk + 1])
+            if self.views[chunk].readonly:
+                self._records.own_chunk(chunk)
+            np.asarray(self.views[chunk])[rows[start:end] & (_CHUNK - 1)] = values[start:end]
+
     def array(self) -> npt.NDArray[Any]:
         """A copy of the whole column, of shape (n,)."""
         pieces = [np.asarray(view) for view in self.views]

@@ -23,6 +23,8 @@ from neardup import feature_kernels
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     Hashes = npt.NDArray[np.uint64]
@@ -117,3 +119,10 @@ def to_bytes(sketch: Compact) -> bytes:
 def from_bytes(data: bytes) -> Compact:
     """The compact sketch that :func:`to_bytes` wrote."""
     return np.frombuffer(data, dtype="<u8").astype(np.uint64)
+
+
+def many_from_bytes(data: Sequence[bytes], size: int) -> npt.NDArray[np.uint64]:
+    """Compact sketches of ``size`` places, shape (n, size // 64). ValueError if one is of another size."""
+    if other := {len(one) for one in data} - {size // 8}:
+        raise ValueError(f"sketches of {sorted(other)} bytes among those of {size // 8}")
+    return np.frombuffer(b"".join(data), dtype="<u8").astype(np.uint64).reshape(-1, size // _WORD_BITS)

@@ -56,6 +56,34 @@ class KnownSketches:
         self._own[start : start + self._words] = drawn
         self._places[row] = place + 1
 
+    def put_many(self, of_rows: npt.ArrayLike, drawn: npt.NDArray[np.uint64]) -> None:
+        """Keep the sketches of n pages, no page twice, as :meth:`put` does one by one; shape (n,) and (n, size // 64).
+
+        ValueError, and nothing kept, if they are of another size.
+        """
+        rows = np.asarray(of_rows, dtype=np.int64)
+        if drawn.shape != (rows.size, self._words):
+            raise ValueError(f"{rows.size} sketches of {64 * self._words} places, not an array {drawn.shape}")
+        if not rows.size:
+            return
+        if (slots := int(rows.max()) + 1) > self._places.size:
+            self._places = grown(self._places, slots)
+        new = self._places[rows] == 0
+        for row, one in zip(rows[~new].tolist(), drawn[~new], strict=True):
+            self.put(row, one)
+        rows, drawn = rows[new], drawn[new]
+        again = min(len(self._free), rows.size)  # places of dropped sketches come first
+        for row, one in zip(rows[:again].tolist(), drawn[:again], strict=True):
+            self.put(row, one)
+        rows, drawn = rows[again:], drawn[again:]
+        start, end = self._used * self._words, (self._used + rows.size) * self._words
+        if end > self._own.size:
+            self._own = grown(self._own, end)
+        self._own[start:end] = drawn.ravel()
+        first = len(self._mapped) + self._used + 1
+        self._places[rows] = np.arange(first, first + rows.size)
+        self._used += rows.size
+
     def drop(self, row: int) -> None:
         """Forget the sketch of a page, if there is one."""
         if row < self._places.size and self._places[row]:

@@ -161,6 +161,15 @@ class KnownPagesMachine(RuleBasedStateMachine):
         self.known.canonical[row] = other
         self.model[row][2:] = [value, other]
 
+    @rule(some=st.sets(rows, max_size=20), data=st.data())
+    def change_many(self, some: set[int], data: st.DataObject) -> None:
+        changed = sorted(some)
+        standing = data.draw(st.lists(st.integers(NONE, 100), min_size=len(changed), max_size=len(changed)))
+        canonical = [min(row, len(self.model) - 1) for row in standing]
+        self.known.canonical.put_many(np.array(changed, dtype=np.int64), np.array(canonical))
+        for row, its_canonical in zip(changed, canonical, strict=True):
+            self.model[row][3] = its_canonical
+
     @rule(page_id=ids, value=values, wrong=st.sampled_from(["page_id", "value", "canonical"]))
     def refuse(self, page_id: int, value: int, wrong: str) -> None:
         numbers = {"page_id": page_id, "value": value, "canonical": NONE, wrong: 2**64}

@@ -85,6 +85,21 @@ class TestReports:
             Share("file:///data/", 1, 0),
         ]
 
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "http://a.example", "http://a.example?q=/x/y", "http://a.example/", "http://a.example/x", "http://a.example//x",
+            "http://a.example/x/y?from=/z/", "http://a.example/x/#/y/", "http://[a.example/x/y", "file:///x.html",
+            "file:///x//y.html", "mailto:x/y/z", "x/y", "x", "", "//a.example/x/y/",
+        ],
+    )  # fmt: skip
+    def test_folder_is_told_by_the_beginning_of_a_url(self, url: str) -> None:
+        beginning = reports._beginning(url)
+
+        assert url.startswith(beginning)
+        if "[" not in url:  # which is no URL, and then its own folder
+            assert reports._folder(beginning) == reports._folder(url)
+
     def test_by_distance(self, connection: sa.Connection) -> None:
         found = reports.by_distance(connection, ALL)
 

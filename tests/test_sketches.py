@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from neardup import snapshot
 from neardup.errors import ConfigurationError
@@ -114,3 +116,47 @@ def test_sizes() -> None:
         KnownSketches(100)
     with pytest.raises(ValueError, match="a sketch of 64 places among those of 256"):
         KnownSketches(SIZE).put(0, np.zeros(1, dtype=np.uint64))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.integers(0, 3000), unique=True, max_size=40),  # put at once, or dropped
+            st.booleans(),
+        ),
+        max_size=12,
+    ),
+    st.booleans(),
+)
+def test_many_at_once_are_as_one_by_one(steps: list[tuple[list[int], bool]], mapped: bool) -> None:
+    known, plain, seed = KnownSketches(SIZE), KnownSketches(SIZE), 0
+    if mapped:
+        arrays: dict[str, Any] = {
+            "rows": np.arange(0, 3000, 3),
+            "words": np.array([drawn(row) for row in range(1000)]),
+        }
+        known, plain = (KnownSketches.from_arrays(SIZE, arrays, pages=3000) for _ in range(2))
+    for rows, dropped in steps:
+        if dropped:
+            for row in rows:
+                known.drop(row)
+                plain.drop(row)
+            continue
+        words = np.array([drawn(seed + row) for row in rows], dtype=np.uint64).reshape(-1, SIZE // 64)
+        seed += len(rows) % 2  # what is put again may be what is there
+        known.put_many(rows, words)
+        for row, one in zip(rows, words, strict=True):
+            plain.put(row, one)
+
+    for found, expected in zip(known.of(np.arange(4000)), plain.of(np.arange(4000)), strict=True):
+        assert np.array_equal(found, expected)
+    assert known._used == plain._used
+
+
+def test_many_of_another_size_are_refused() -> None:
+    known = KnownSketches(SIZE)
+    with pytest.raises(ValueError, match=r"2 sketches of 256 places, not an array \(2, 3\)"):
+        known.put_many([0, 1], np.zeros((2, 3), dtype=np.uint64))
+
+    assert not known.of(np.arange(2))[1].any()

@@ -65,7 +65,6 @@ def older_than(moment: datetime) -> ColumnElement[bool]:
 def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
     """Count what :func:`remove_pages` would remove."""
     relation = duplicate_values.c
-    ids = select(simhash_values.c.id).where(condition)
     pages, duplicates = connection.execute(
         select(func.count(), func.count(relation.id))
         .join_from(
@@ -73,9 +72,11 @@ def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
         )
         .where(condition)
     ).one()
+    # Not "duplicate not in ids", for which PostgreSQL goes through all of millions of ids for every relation.
+    goes_too = exists().where(simhash_values.c.id == relation.duplicate_hash_id, condition)
     canonical, left_behind = connection.execute(
         select(func.count(relation.actual_hash_id.distinct()), func.count()).where(
-            relation.actual_hash_id.in_(ids), relation.duplicate_hash_id.not_in(ids)
+            relation.actual_hash_id.in_(select(simhash_values.c.id).where(condition)), ~goes_too
         )
     ).one()
     return Doomed(pages, duplicates, canonical, left_behind)

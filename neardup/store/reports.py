@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import ColumnElement, and_, case, func, select, true
+from sqlalchemy import ColumnElement, String, and_, case, func, literal_column, select, true
 
 from neardup.scope import registered_domain
 from neardup.store.schema import crawls, duplicate_values, simhash_values
@@ -80,27 +80,27 @@ class Cluster:
 
 def overview(connection: Connection, filters: Filters) -> Overview:
     relation = duplicate_values.c
-    query = _with_relations(
-        func.count(),
-        func.count(relation.id),
-        func.coalesce(func.sum(case((relation.hamming_distance == 0, 1), else_=0)), 0),
-        func.coalesce(func.sum(case((simhash_values.c.kind == Kind.TOO_SHORT.value, 1), else_=0)), 0),
-        func.count(relation.actual_hash_id.distinct()),
-    ).where(filters.condition())
-    pages, duplicates, exact, too_short, clusters = connection.execute(query).one()
-    return Overview(Share("all", pages, duplicates), int(exact), int(too_short), clusters)
+    # Relations first, here and below: a crawl that writes meanwhile adds no duplicate without its page.
+    exact = case((relation.hamming_distance == 0, 1), else_=0)
+    duplicates, of_them_exact, clusters = connection.execute(
+        _of_relations(
+            filters,
+            func.count(),
+            func.coalesce(func.sum(exact), 0),
+            func.count(relation.actual_hash_id.distinct()),
+        )
+    ).one()
+    short = case((simhash_values.c.kind == Kind.TOO_SHORT.value, 1), else_=0)
+    pages, too_short = connection.execute(
+        select(func.count(), func.coalesce(func.sum(short), 0)).where(filters.condition())
+    ).one()
+    return Overview(Share("all", pages, duplicates), int(of_them_exact), int(too_short), clusters)
 
 
 def by_host(connection: Connection, filters: Filters) -> list[Share]:
     """Most pages first."""
-    query = (
-        _with_relations(simhash_values.c.host, func.count(), func.count(duplicate_values.c.id))
-        .where(filters.condition())
-        .group_by(simhash_values.c.host)
-    )
-    return _most_pages_first(
-        Share(host, pages, duplicates) for host, pages, duplicates in connection.execute(query)
-    )
+    counts = _shares(connection, filters, simhash_values.c.host, _unsorted(simhash_values.c.host))
+    return _most_pages_first(Share(host, *count) for host, count in counts.items())
 
 
 def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
@@ -108,15 +108,27 @@ def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
 
     The folders that all pages of a host share say nothing: of a mirror in ``file:///data/mirror/`` the parts are what counts.
     """
-    query = _with_relations(simhash_values.c.actual_url, duplicate_values.c.id.is_not(None)).where(
-        filters.condition()
+    query = (
+        select(simhash_values.c.actual_url, duplicate_values.c.id)
+        .join_from(
+            simhash_values,
+            duplicate_values,
+            duplicate_values.c.duplicate_hash_id == simhash_values.c.id,
+            isouter=True,
+        )
+        .where(filters.condition())
     )
-    # Pages and duplicates by the full folder of their URLs: far fewer than URLs.
-    folders: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
-    for url, is_duplicate in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
-        counts = folders[_folder(url)]
+    # Beginnings of URLs are far fewer than URLs: only these are taken apart.
+    beginnings: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for url, relation in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
+        counts = beginnings[_beginning(url)]
         counts[0] += 1
-        counts[1] += bool(is_duplicate)
+        counts[1] += relation is not None
+    folders: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
+    for beginning, (pages, duplicates) in beginnings.items():
+        counts = folders[_folder(beginning)]
+        counts[0] += pages
+        counts[1] += duplicates
     shared: dict[str, tuple[str, ...]] = {}
     for site, *path in folders:
         known = shared.get(site)
@@ -144,11 +156,7 @@ def by_distance(connection: Connection, filters: Filters) -> list[AtDistance]:
     """In ascending order of the distance."""
     distance, resemblance = duplicate_values.c.hamming_distance, duplicate_values.c.resemblance
     query = (
-        select(distance, func.count(), func.avg(resemblance), func.min(resemblance))
-        .join_from(
-            duplicate_values, simhash_values, duplicate_values.c.duplicate_hash_id == simhash_values.c.id
-        )
-        .where(filters.condition())
+        _of_relations(filters, distance, func.count(), func.avg(resemblance), func.min(resemblance))
         .group_by(distance)
         .order_by(distance)
     )
@@ -157,14 +165,11 @@ def by_distance(connection: Connection, filters: Filters) -> list[AtDistance]:
 
 def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, Any], Share]]:
     """The crawls that last saw the pages, with what is kept of each crawl; in their order."""
-    shares = {
-        crawl: Share(str(crawl), pages, duplicates)
-        for crawl, pages, duplicates in connection.execute(
-            _with_relations(simhash_values.c.last_crawl_id, func.count(), func.count(duplicate_values.c.id))
-            .where(filters.condition())
-            .group_by(simhash_values.c.last_crawl_id)
-        )
-    }
+    crawl = simhash_values.c.last_crawl_id
+    counts = _shares(
+        connection, filters, crawl if filters == Filters() else _unsorted(crawl), _unsorted(crawl)
+    )
+    shares = {crawl_id: Share(str(crawl_id), *count) for crawl_id, count in counts.items()}
     rows = connection.execute(select(crawls).order_by(crawls.c.id)).mappings()
     return [(dict(row), shares.get(row["id"], Share(str(row["id"]), 0, 0))) for row in rows]
 
@@ -174,25 +179,29 @@ def largest_clusters(
 ) -> list[Cluster]:
     """The canonical pages with most duplicates, or those among the flagged ones; the filters are those of the duplicates."""
     relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
-    grouped = (
-        select(
-            relation.actual_hash_id,
-            func.count().label("size"),
-            func.min(relation.duplicate_hash_id).label("example"),
-        )
-        .join_from(duplicate_values, simhash_values, relation.duplicate_hash_id == simhash_values.c.id)
-        .where(filters.condition(), relation.actual_hash_id.in_(_FLAGGED) if flagged else true())
-        .group_by(relation.actual_hash_id)
-        .order_by(func.count().desc(), relation.actual_hash_id)
+    cluster = relation.actual_hash_id if filters == Filters() else _unsorted(relation.actual_hash_id)
+    size = func.count()
+    largest = (
+        _of_relations(filters, cluster.label("canonical_id"), size.label("size"))
+        .where(relation.actual_hash_id.in_(_FLAGGED) if flagged else true())
+        .group_by(cluster)
+        .order_by(size.desc(), cluster)
         .limit(limit)
         .subquery()
     )
+    first = (
+        _of_relations(filters, func.min(relation.duplicate_hash_id))
+        .where(relation.actual_hash_id == largest.c.canonical_id)
+        .correlate(largest)
+        .scalar_subquery()
+    )
+    clusters = select(largest, first.label("example_id")).subquery()
     example = simhash_values.alias("example_page")
     query = (
-        select(canonical.c.actual_url, grouped.c.size, example.c.actual_url)
-        .join_from(grouped, canonical, canonical.c.id == grouped.c.actual_hash_id)
-        .join(example, example.c.id == grouped.c.example)
-        .order_by(grouped.c.size.desc(), grouped.c.actual_hash_id)
+        select(canonical.c.actual_url, clusters.c.size, example.c.actual_url)
+        .join_from(clusters, canonical, canonical.c.id == clusters.c.canonical_id)
+        .join(example, example.c.id == clusters.c.example_id)
+        .order_by(clusters.c.size.desc(), clusters.c.canonical_id)
     )
     return [Cluster(*row) for row in connection.execute(query)]
 
@@ -209,12 +218,13 @@ class Crossing:
 def across_hosts(connection: Connection, filters: Filters) -> list[Crossing]:
     """Duplicates whose canonical page is on another host, by both hosts; the most first. The filters are those of the duplicates."""
     relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
+    host, canonical_host = _unsorted(simhash_values.c.host), _unsorted(canonical.c.host)
     query = (
-        select(simhash_values.c.host, canonical.c.host, func.count())
+        select(host, canonical_host, func.count())
         .join_from(duplicate_values, simhash_values, relation.duplicate_hash_id == simhash_values.c.id)
         .join(canonical, relation.actual_hash_id == canonical.c.id)
         .where(filters.condition(), simhash_values.c.host != canonical.c.host)
-        .group_by(simhash_values.c.host, canonical.c.host)
+        .group_by(host, canonical_host)
     )
     return _crossings(Crossing(*row) for row in connection.execute(query))
 
@@ -245,18 +255,53 @@ _flagged_pages = simhash_values.alias("flagged")
 _FLAGGED = select(_flagged_pages.c.id).where(_flagged_pages.c.flagged_at.is_not(None))
 
 
-def _with_relations(*columns: Any) -> Select[Any]:
-    """Select from all pages, each with its relation if it is a duplicate."""
-    return select(*columns).join_from(
-        simhash_values,
-        duplicate_values,
-        duplicate_values.c.duplicate_hash_id == simhash_values.c.id,
-        isouter=True,
+def _of_relations(filters: Filters, *columns: Any) -> Select[Any]:
+    """Select from the relations of the pages that count; these are looked at only if not all do."""
+    query = select(*columns).select_from(duplicate_values)
+    if filters == Filters():
+        return query
+    its_page = duplicate_values.c.duplicate_hash_id == simhash_values.c.id
+    return query.join(simhash_values, its_page).where(filters.condition())
+
+
+def _shares(
+    connection: Connection, filters: Filters, of_pages: ColumnElement[Any], of_relations: ColumnElement[Any]
+) -> dict[Any, tuple[int, int]]:
+    """Pages and duplicates among them by a value of the page, as it is best asked for in either statement.
+
+    Not in one, which would look for the relation of every page.
+    """
+    pages = select(of_pages, func.count()).where(filters.condition()).group_by(of_pages)
+    duplicates = (
+        select(of_relations, func.count())
+        .join_from(
+            duplicate_values, simhash_values, duplicate_values.c.duplicate_hash_id == simhash_values.c.id
+        )
+        .where(filters.condition())
+        .group_by(of_relations)
+    )
+    found = {row[0]: row[1] for row in connection.execute(duplicates)}
+    return {value: (count, found.get(value, 0)) for value, count in connection.execute(pages)}
+
+
+def _unsorted(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A column as an expression: SQLite would otherwise read all pages in the order of its index, to group them by it."""
+    return (
+        column.concat(literal_column("''"))
+        if isinstance(column.type, String)
+        else column + literal_column("0")
     )
 
 
 def _most_pages_first(shares: Iterable[Share]) -> list[Share]:
     return sorted(shares, key=lambda share: (-share.pages, share.name))
+
+
+def _beginning(url: str) -> str:
+    """A URL up to its last folder, or all of it if that is not told by the last stroke of its path."""
+    path = url.partition("#")[0].partition("?")[0]
+    beginning = path[: path.rfind("/") + 1]
+    return url if beginning.endswith("//") or not beginning else beginning
 
 
 def _folder(url: str) -> tuple[str, ...]:
