@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
-    from neardup.store.writer import _Batch
+    from neardup.store.waiting import Batch
 
     Report = Callable[[sa.Connection], Any]
     Cells = dict[str, str]
@@ -61,7 +61,7 @@ class TimedWriter(Writer):
         self.times: list[float] = []
         super().__init__(store, crawl_id, batch_rows=BATCH_ROWS)
 
-    def _write(self, batch: _Batch) -> None:
+    def _write(self, batch: Batch) -> None:
         started = perf_counter()
         super()._write(batch)
         self.times.append(perf_counter() - started)
@@ -263,7 +263,7 @@ def start(url: str, folder: Path) -> dict[str, Any]:
         assert there == bool(len(detector.sketches._mapped)), "not from where it should be"
         began = perf_counter()
         if not there:
-            restart.save()
+            restart.save(batches=0)
         return found | {"saving": perf_counter() - began, "bytes": path.stat().st_size}
 
 
