@@ -103,15 +103,18 @@ class Outcome:
     failed_after: float | None = None
 
 
-def faulty_crawl(url: str, fault: Fault, *, pages: int = 300, through: str | None = None) -> Outcome:
+def faulty_crawl(
+    url: str, fault: Fault, *, pages: int = 300, through: str | None = None, **more: Any
+) -> Outcome:
     """Crawl made pages, ten milliseconds apart, over a database that fails meanwhile, and compare what is stored with them.
 
-    ``through``: another URL of the database, for the crawl.
+    ``through``: another URL of the database, for the crawl; ``more``: further settings.
     """
     settings: dict[str, Any] = SETTINGS | {
         "NEARDUP_DATABASE_URL": through or url,
         "NEARDUP_SNAPSHOT": False,
         "DOWNLOAD_DELAY": 0.01,
+        **more,
     }
     with _Warnings() as warnings:
         stats = crawl(MadePages, settings, pages=pages, meanwhile=fault).stats

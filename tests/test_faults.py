@@ -156,6 +156,21 @@ class TestSQLite:
         assert outcome.reason == DATABASE_UNAVAILABLE
         assert nothing_is_lost(outcome), outcome
 
+    @pytest.mark.usefixtures("impatient")
+    def test_a_crawl_that_goes_on_without_its_database(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        lock = ForeignLock(tmp_path / "n.db")
+        fault = Fault(lock.take, lock.release, seconds=None, give_up_after=1.0)
+
+        outcome = faulty_crawl(
+            f"sqlite:///{tmp_path}/n.db", fault, pages=1000, NEARDUP_WHEN_UNAVAILABLE="continue"
+        )
+
+        assert nothing_is_lost(outcome), outcome
+        assert (outcome.reason, outcome.judged) == ("finished", 1000)
+        assert caplog.text.count("the crawl goes on all the same") == 1
+
     def test_full_disk(self, tmp_path: Path) -> None:
         with small_disk(tmp_path) as disk:
             outcome = faulty_crawl(f"sqlite:///{tmp_path}/n.db", Fault(disk.fill, disk.empty, seconds=2.0))
