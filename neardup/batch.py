@@ -23,7 +23,7 @@ from neardup import batch_kernels as kernels
 from neardup.batch_files import MATCH, ArrayFingerprints, as_fingerprints, as_weak_bits, open_fingerprints
 from neardup.batch_plan import Plan, TablePlan, make_plan, plan_queries
 from neardup.errors import ConfigurationError
-from neardup.index.base import LARGEST_MAX_DISTANCE
+from neardup.index.base import check_max_distance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,11 +71,6 @@ class Options:
         check_threads(self.threads)
         if self.search not in SEARCHES:
             raise ConfigurationError(f"search must be one of {', '.join(SEARCHES)}, not {self.search!r}")
-
-
-def check_max_distance(max_distance: int) -> None:
-    if not 0 <= max_distance <= LARGEST_MAX_DISTANCE:
-        raise ConfigurationError(f"max_distance must be 0 to {LARGEST_MAX_DISTANCE}, not {max_distance}")
 
 
 def check_threads(threads: int | None) -> int:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup.batch import check_max_distance, check_threads
+from neardup.batch import check_threads
 from neardup.batch_files import PAIR, as_fingerprints
 from neardup.batch_kernels import PAD, choose_bits, prefix_of, spread_bits
 from neardup.compiled import compiled
 from neardup.errors import ConfigurationError
+from neardup.index.base import check_max_distance
 from neardup.index.kernels import popcount, signed
 
 if TYPE_CHECKING:

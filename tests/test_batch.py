@@ -243,7 +243,7 @@ class TestMatch:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"max_distance": 17}, "max_distance must be 0 to 16, not 17"),
+            ({"max_distance": 17}, "max_distance must be between 0 and 16 of 64 bits, not 17"),
             ({"recall": 1.0}, "recall must be above 0 and below 1, not 1.0; exact"),
             ({"threads": 0}, "threads must be at least 1, not 0"),
             ({"chunk_rows": 0}, "a chunk must have 1 to"),
@@ -493,7 +493,10 @@ class TestCommands:
                 ["match", "both.npz", "file.npy", "--out", "file.npy"],
                 "file.npy is also an input and would be",
             ),
-            (["pairs", "file.npy", "--max-distance", "99"], "max_distance must be 0 to 16, not 99"),
+            (
+                ["pairs", "file.npy", "--max-distance", "99"],
+                "max_distance must be between 0 and 16 of 64 bits, not 99",
+            ),
             (["pairs", "empty"], "empty is not a NumPy file"),
         ],
     )
