@@ -332,13 +332,8 @@ class Detector:
         if self.pages.canonical[row] in (row, NONE):
             self.unseated.add(self.pages.ids[row])
         self.place(row, 0, canonical=NONE)
-        return Verdict(
-            url=url,
-            kind=Kind.GONE,
-            follow=True,
-            reason=reason(Kind.GONE),
-            page_id=self.pages.ids[row],
-        )
+        page_id = self.pages.ids[row]
+        return Verdict(url=url, kind=Kind.GONE, follow=True, reason=reason(Kind.GONE), page_id=page_id)
 
     def place(self, row: int, value: int, drawn: Compact | None = None, *, canonical: int) -> None:
         """Set the fingerprint (0: none) and the standing of a page; index and sketches hold the canonical pages and no others."""

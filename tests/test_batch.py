@@ -545,10 +545,10 @@ from neardup import batch
 from neardup.cli import main
 run = batch.Matcher.run
 def slow(self, source, start=0):
-    for found in run(self, source, start):
+    for number, found in enumerate(run(self, source, start), 1):
         yield found
         print("chunk", flush=True)
-        time.sleep(0.1)
+        time.sleep(0.1 if number < 12 else 20.0)
 batch.Matcher.run = slow
 sys.exit(main(sys.argv[1:]))
 """

@@ -56,6 +56,7 @@ LAYERS = (
         "neardup.watch",
         "neardup.pages",
         "neardup.page_kernels",
+        "neardup.records",
         "neardup.snapshot",
     ),
     (

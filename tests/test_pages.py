@@ -17,7 +17,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from neardup import page_kernels, pages, snapshot
+from neardup import page_kernels, pages, records, snapshot
 from neardup.page_kernels import SHARDS, KeyTable
 from neardup.pages import NONE, KnownPages, url_key
 from neardup.snapshot import SnapshotError
@@ -93,8 +93,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def make_small(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pages, "_CHUNK_BITS", 3)
-    patch.setattr(pages, "_CHUNK", 8)
+    patch.setattr(records, "_CHUNK_BITS", 3)
+    patch.setattr(records, "_CHUNK", 8)
     patch.setattr(pages, "_GROUP_BITS", 2)
     patch.setattr(pages, "_GROUP", 4)
     for module in (pages, page_kernels):

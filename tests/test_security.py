@@ -74,10 +74,11 @@ class TestNothingStoredIsRun:
                 "executemany",
             }:
                 first = node.args[0] if node.args else None
-                # A pragma takes no parameters; those that are asked for are named in the code.
+                # A pragma takes no parameters; those that are asked for are named in the code, and what is set is a number.
                 made = isinstance(first, ast.JoinedStr | ast.BinOp)
+                pragma = "connection.exec_driver_sql(f'PRAGMA "
                 assert not made or ast.unparse(node).startswith(
-                    "connection.exec_driver_sql(f'PRAGMA {name}"
+                    (pragma + "{name}", pragma + "user_version = {last:d}'")
                 ), ast.unparse(node)
 
 

@@ -311,7 +311,8 @@ def retire_crawl_id(connection: Connection, crawl_id: int) -> None:
     """Have no later crawl get the id of one that is removed; servers see to that by themselves."""
     if connection.dialect.name == "sqlite":
         # A number that SQLite keeps in the file for the program whose file it is.
-        connection.exec_driver_sql(f"PRAGMA user_version = {max(crawl_id, last_crawl_id(connection))}")
+        last = max(crawl_id, last_crawl_id(connection))
+        connection.exec_driver_sql(f"PRAGMA user_version = {last:d}")
 
 
 def upgrade(url: str) -> str:
