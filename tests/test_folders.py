@@ -107,6 +107,7 @@ def test_packed_pages_are_unpacked(tmp_path: Path) -> None:
         gzip.compress(b"<p>cut off" * 99)[:-20],
         gzip.compress(b"<p>wrong" * 99)[:12] + b"\xff" * 30,
     ],
+    ids=["not packed", "cut off", "wrong"],
 )
 def test_packed_pages_that_cannot_be_unpacked(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.html.gz").write_bytes(data)
