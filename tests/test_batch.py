@@ -540,7 +540,8 @@ class TestCommands:
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
 from neardup import batch
 from neardup.cli import main
 run = batch.Matcher.run
