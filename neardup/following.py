@@ -21,33 +21,10 @@ from neardup.simhash import Fingerprint
 from neardup.verdict import Relation
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from neardup.detector import Detector
     from neardup.pages import KnownPages
     from neardup.sketch import Compact
-
-    class WrittenPage(Protocol):
-        """A page as another crawl left it; ``canonical_url`` is None unless the page is a duplicate."""
-
-        @property
-        def page_id(self) -> int: ...
-        @property
-        def url(self) -> str: ...
-        @property
-        def value(self) -> int | None: ...
-        @property
-        def weak_bits(self) -> bytes | None: ...
-        @property
-        def features(self) -> int: ...
-        @property
-        def sketch(self) -> bytes | None: ...
-        @property
-        def canonical_id(self) -> int | None: ...
-        @property
-        def canonical_url(self) -> str | None: ...
-        @property
-        def distance(self) -> int | None: ...
+    from neardup.store.tail import WrittenPage
 
 
 class Follower:
@@ -78,22 +55,19 @@ class Follower:
                 detector.unseated.add(page.canonical_id)  # it has changed since they were compared
         elif page.value is not None and page.features >= detector.options.min_features:
             canonical = row
-        if was_canonical and (canonical != row or value != pages.values[row]):
+        if was_canonical:
+            if canonical == row and value == pages.values[row]:
+                return []  # as it was: its near-copies have been looked for
             detector.unseated.add(page.page_id)
-        if was_canonical and canonical == row and value == pages.values[row]:
-            return []  # as it was: its near-copies have been looked for
-        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
-        detector.place(row, value, canonical=NONE)
         if canonical != row:
             detector.place(row, value, canonical=canonical)
             return []
-        reconciled: list[Relation] = []
+        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
         if self._reconcile:
-            canonical, reconciled = self._settle(row, value, page.weak_bits, drawn)
-        else:
-            self._left[row] = page.weak_bits
-        detector.place(row, value, drawn, canonical=canonical)
-        return reconciled
+            return self._place(row, value, page.weak_bits, drawn)
+        self._left[row] = page.weak_bits
+        detector.place(row, value, drawn, canonical=row)
+        return []
 
     def reconcile_all(self) -> list[Relation]:
         """Reconcile the near-copies of all pages taken over so far, if that was not done as they came; from now on it is."""
@@ -102,11 +76,7 @@ class Follower:
         for row, weak_bits in self._left.items():
             if pages.canonical[row] == row:
                 stored, known = sketches.of(np.array([row]))
-                drawn, value = stored[0] if known[0] else None, pages.values[row]
-                self._detector.place(row, value, canonical=NONE)
-                canonical, reconciled = self._settle(row, value, weak_bits, drawn)
-                self._detector.place(row, value, drawn, canonical=canonical)
-                done += reconciled
+                done += self._place(row, pages.values[row], weak_bits, stored[0] if known[0] else None)
         self._left = {}
         self._reconcile = True
         return done
@@ -120,12 +90,11 @@ class Follower:
         pages.ids[row] = page_id
         return row
 
-    def _settle(
-        self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None
-    ) -> tuple[int, list[Relation]]:
-        """The canonical row of a page that its crawl called canonical, and who is a duplicate by that; the page is not in the index."""
+    def _place(self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None) -> list[Relation]:
+        """Place a page that its crawl called canonical among the near-copies known; who is a duplicate by that."""
         detector, pages = self._detector, self._detector.pages
         page_id = pages.ids[row]
+        detector.place(row, value, canonical=NONE)  # out of the index: it must not find itself
         rivals = self._rivals(row, value, weak_bits, drawn)
         lower = [rival for rival in rivals if rival[0] < page_id]
         if lower:
@@ -133,13 +102,13 @@ class Follower:
                 lower, key=lambda rival: (rival[2] or 0.0, -rival[0])
             )
             detector.unseated.add(page_id)
-            return rival_row, [Relation(page_id, other, distance, resemblance)]
+            detector.place(row, value, canonical=rival_row)
+            return [Relation(page_id, other, distance, resemblance)]
         for other, _, _, rival_row in rivals:
             detector.place(rival_row, pages.values[rival_row], canonical=row)
             detector.unseated.add(other)
-        return row, [
-            Relation(other, page_id, distance, resemblance) for other, distance, resemblance, _ in rivals
-        ]
+        detector.place(row, value, drawn, canonical=row)
+        return [Relation(other, page_id, distance, resemblance) for other, distance, resemblance, _ in rivals]
 
     def _rivals(
         self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None

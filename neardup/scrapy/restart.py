@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neardup import snapshot
 from neardup.following import astray
@@ -91,7 +91,7 @@ class Restart:
             state = self.store.state(but=0)
             others = [entry for entry in state if entry[0] != self.crawl_id]
             # Pages that are removed meanwhile may be counted for this crawl.
-            counted = sum(int(str(entry[2])) for entry in state if entry[0] == self.crawl_id)
+            counted = sum(entry[2] for entry in state if entry[0] == self.crawl_id)
             if others != self._state_at_start or counted != batches:
                 logger.info("neardup: another crawl has written meanwhile, so no snapshot is kept")
                 return
@@ -100,7 +100,7 @@ class Restart:
         except (SnapshotError, OSError) as exc:
             logger.warning("neardup: %(problem)s; the next crawl will read the tables", {"problem": exc})
 
-    def _meta(self, state: list[list[object]]) -> dict[str, object]:
+    def _meta(self, state: list[list[Any]]) -> dict[str, object]:
         return {
             "scheme": self.store.scheme,
             "min_features": self.detector.options.min_features,

@@ -126,5 +126,5 @@ def count_batch(connection: Connection, crawl_id: int) -> int:
 
 
 def batch_id(crawl_id: int, number: int) -> int:
-    """The id of a crawl's so-and-so-manieth batch."""
+    """The id of a crawl's batch of that number, counted from 1."""
     return crawl_id * BATCHES_PER_CRAWL + number

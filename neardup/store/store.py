@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from sqlalchemy import case, func, insert, literal, or_, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -212,10 +212,13 @@ class Store:
 
     def share_crawl(self, crawl_id: int) -> bool:
         """Let other crawls see the pages of a crawl from now on; False if there is no such crawl."""
-        with self.writing() as connection:
+
+        def work(connection: Connection) -> bool:
             found = connection.execute(select(crawls.c.id).where(crawls.c.id == crawl_id)).scalar()
             connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(shared=1))
-        return found is not None
+            return found is not None
+
+        return self.transact(work, patiently=True)
 
     def settle(
         self, crawl_id: int, changed_ids: Iterable[int], rule: Rule
@@ -240,8 +243,8 @@ class Store:
         name = hashlib.blake2b(masked(self._url).encode(), digest_size=8).hexdigest()
         return folder / f"{name}.snapshot"
 
-    def state(self, *, but: int) -> list[list[object]]:
-        """What has been written by all crawls but one: equal states, equal pages.
+    def state(self, *, but: int) -> list[list[Any]]:
+        """What has been written by all crawls but one, as lists of id, start, batches and whether it is shared: equal states, equal pages.
 
         A crawl counts its batches in the transaction that writes them, so no page is stored or changed without the state
         changing. Crawls that have not written are left out.

@@ -118,7 +118,7 @@ class Writer:
 
     def stored_id(self, page_id: int) -> int:
         """The id under which a page is stored; another one if another crawl stored its URL first."""
-        return self._id(page_id)
+        return self._stored_id.get(page_id, page_id)
 
     def learnt(self) -> list[tuple[str, int]]:
         """URLs that another crawl stored first, and their ids; each is told once."""
@@ -269,7 +269,7 @@ class Writer:
                 # A page that is new has no relation, unless another process stored it: were that one's relation kept, the
                 # two processes could make two pages duplicates of each other, and neither would be canonical.
                 others = [
-                    self._id(page)
+                    self.stored_id(page)
                     for page, (verdict, _) in last.items()
                     if not verdict.is_duplicate and (verdict.kind is not Kind.NEW or page in self._stored_id)
                 ]
@@ -278,17 +278,20 @@ class Writer:
                 if relations:
                     connection.execute(self._upsert_relation, relations)
                 if self.history:
-                    visits = {self._id(page): visits for page, visits in batch.visits.items()}
+                    visits = {self.stored_id(page): visits for page, visits in batch.visits.items()}
                     versions = history.add_versions(connection, self.crawl_id, visits)
             if batch.links:
                 connection.execute(
                     statements.SET_LINKS_SKIPPED,
-                    [{"page_id": self._id(page), "links": links} for page, links in batch.links.items()],
+                    [
+                        {"page_id": self.stored_id(page), "links": links}
+                        for page, links in batch.links.items()
+                    ],
                 )
             if batch.flags:
                 connection.execute(
                     statements.SET_FLAGGED,
-                    [{"page_id": self._id(page), "at": at} for page, at in batch.flags.items()],
+                    [{"page_id": self.stored_id(page), "at": at} for page, at in batch.flags.items()],
                 )
             if batch.reconciled:
                 relations += self._reconcile(connection, batch, batch_id)
@@ -329,9 +332,6 @@ class Writer:
                 self._stored_id[missing[bytes(key)]] = stored_id
                 self._learnt.append((urls[bytes(key)], stored_id))
 
-    def _id(self, page_id: int) -> int:
-        return self._stored_id.get(page_id, page_id)
-
     def _page_row(self, verdict: Verdict, seen: datetime, batch_id: int) -> dict[str, Any]:
         fingerprint = verdict.fingerprint
         return {
@@ -355,8 +355,8 @@ class Writer:
 
     def _relation_row(self, pair: Relation, seen: datetime) -> dict[str, Any]:
         return {
-            "actual_hash_id": self._id(pair.canonical_id),
-            "duplicate_hash_id": self._id(pair.duplicate_id),
+            "actual_hash_id": self.stored_id(pair.canonical_id),
+            "duplicate_hash_id": self.stored_id(pair.duplicate_id),
             "percentage": hamming.percentage(pair.distance),
             "hamming_distance": pair.distance,
             "resemblance": pair.resemblance,
