@@ -108,13 +108,17 @@ class Following:
     def settle(self, writer: Writer) -> Elected:
         """Find canonical pages for the duplicates of pages that are canonical no longer, in the end; DatabaseUnavailable if that fails.
 
-        A page that is elected may itself be a near-copy of another that has become canonical meanwhile.
+        A page that is elected may itself be a near-copy of another that has become canonical meanwhile; and a page whose pair was not
+        stored, because the other had changed, is canonical in the tables, but not in the memory of this crawl.
         """
         elected = Elected()
         for _ in range(_MOST_ROUNDS):
             writer.flush()
-            if not self._detector.unseated or writer.error is not None:
+            dropped = writer.dropped()
+            if not (dropped or self._detector.unseated) or writer.error is not None:
                 break
+            for page in self._store.pages_by_id(dropped):
+                self._pass_on(self._follower.take(page), writer)
             changed = sorted({writer.stored_id(page_id) for page_id in self._detector.unseated})
             self._detector.unseated.clear()
             for some in in_parts(changed, _SETTLED_AT_ONCE):

@@ -236,6 +236,11 @@ class Store:
 
         return self.transact(work)
 
+    def pages_by_id(self, page_ids: Iterable[int]) -> list[WrittenPage]:
+        """Some pages as they are stored now; those that have been removed are missing."""
+        with self.reading() as connection:
+            return tail.pages_by_id(connection, page_ids)
+
     def snapshot_path(self, folder: Path) -> Path:
         """Where a snapshot of this database is kept: beside a SQLite file, else in ``folder``, under a name of its own."""
         if self._url.get_backend_name() == "sqlite":

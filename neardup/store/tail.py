@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 
 from neardup.store.schema import crawls, duplicate_values, simhash_values
-from neardup.store.statements import batch_id
+from neardup.store.statements import batch_id, in_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sqlalchemy import Connection
 
@@ -25,10 +25,7 @@ _PAGES_AT_ONCE = 5_000
 
 
 class WrittenPage(NamedTuple):
-    """A page as another crawl left it; ``canonical_id``, ``canonical_url`` and ``distance`` are None unless it is a duplicate.
-
-    Duplicates come without ``sketch``: pages are compared with canonical ones only.
-    """
+    """A page as it is stored; ``canonical_id``, ``canonical_url`` and ``distance`` are None unless it is a duplicate."""
 
     page_id: int
     url: str
@@ -88,6 +85,15 @@ def _some_pages(connection: Connection, start: int, end: int) -> tuple[int, list
         else:
             return end, pages_of_batch(connection, end)
     return end, [WrittenPage(*row[:-1]) for row in rows]
+
+
+def pages_by_id(connection: Connection, page_ids: Iterable[int]) -> list[WrittenPage]:
+    """Some pages as they are stored now; those that have been removed are missing."""
+    return [
+        WrittenPage(*row[:-1])
+        for ids in in_parts(page_ids, _PAGES_AT_ONCE)
+        for row in connection.execute(_PAGES.where(_page.id.in_(ids)))
+    ]
 
 
 def pages_of_batch(connection: Connection, number: int) -> list[WrittenPage]:

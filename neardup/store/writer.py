@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 _FIRST_WAIT_SECONDS = 0.1
 _LONGEST_WAIT_SECONDS = 5.0
 
+_ENDS = ("duplicate_hash_id", "actual_hash_id")
+
 
 class Writer:
     """Stores the verdicts of one crawl.
@@ -73,6 +75,7 @@ class Writer:
         self._hurried = False
         self._stored_id: dict[int, int] = {}
         self._learnt: list[tuple[str, int]] = []
+        self._dropped: set[int] = set()
         self.batches = 0
         """Transactions that this crawl has counted."""
         dialect = store.engine.dialect.name
@@ -122,8 +125,15 @@ class Writer:
 
     def learnt(self) -> list[tuple[str, int]]:
         """URLs that another crawl stored first, and their ids; each is told once."""
-        known, self._learnt = self._learnt, []
+        with self._changed:
+            known, self._learnt = self._learnt, []
         return known
+
+    def dropped(self) -> set[int]:
+        """Ids of the pages of reconciled pairs that were not stored, because one of the two had changed; each is told once."""
+        with self._changed:
+            dropped, self._dropped = self._dropped, set()
+        return dropped
 
     def pages_waiting(self) -> set[int]:
         """Ids of the pages whose verdicts are not stored yet."""
@@ -301,23 +311,21 @@ class Writer:
     def _reconcile(self, connection: Connection, batch: Batch, batch_id: int) -> list[dict[str, Any]]:
         """Store the pairs that still are as they were compared: other crawls may have changed their pages since."""
         pairs = [self._relation_row(pair, at) for pair, at in batch.reconciled.values()]
-        ids = {row[end] for row in pairs for end in ("duplicate_hash_id", "actual_hash_id")}
+        ids = {row[end] for row in pairs for end in _ENDS}
         values = {
             page_id: value
             for page_id, value in connection.execute(statements.VALUES, {"ids": sorted(ids)})
             if value is not None
         }
-        true = [
-            row
-            for row in pairs
-            if (one := values.get(row["duplicate_hash_id"])) is not None
-            and (other := values.get(row["actual_hash_id"])) is not None
-            and hamming.distance(one, other) == row["hamming_distance"]
-        ]
+        true = [row for row in pairs if _still_holds(row, values)]
+        duplicates = {row["duplicate_hash_id"] for row in true}
+        with self._changed:  # for nothing if the transaction fails, which does no harm
+            self._dropped |= {
+                row[end] for row in pairs if row["duplicate_hash_id"] not in duplicates for end in _ENDS
+            }
         if true:
             connection.execute(self._upsert_relation, true)
-            duplicates = [row["duplicate_hash_id"] for row in true]
-            connection.execute(statements.SET_DUPLICATE, {"ids": duplicates, "batch": batch_id})
+            connection.execute(statements.SET_DUPLICATE, {"ids": sorted(duplicates), "batch": batch_id})
         return true
 
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
@@ -330,7 +338,8 @@ class Writer:
         if missing:
             for key, stored_id in connection.execute(statements.IDS_BY_KEY, {"keys": list(missing)}):
                 self._stored_id[missing[bytes(key)]] = stored_id
-                self._learnt.append((urls[bytes(key)], stored_id))
+                with self._changed:
+                    self._learnt.append((urls[bytes(key)], stored_id))
 
     def _page_row(self, verdict: Verdict, seen: datetime, batch_id: int) -> dict[str, Any]:
         fingerprint = verdict.fingerprint
@@ -363,6 +372,12 @@ class Writer:
             "crawl_id": self.crawl_id,
             "found_at": seen,
         }
+
+
+def _still_holds(row: dict[str, Any], values: dict[int, int]) -> bool:
+    """Whether the pages of a relation have the distance that it says, by the fingerprints that are stored."""
+    one, other = (values.get(row[end]) for end in _ENDS)
+    return one is not None and other is not None and hamming.distance(one, other) == row["hamming_distance"]
 
 
 def _is_refusal(exc: SQLAlchemyError) -> bool:
