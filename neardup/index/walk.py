@@ -1,9 +1,10 @@
 """The search of the PSM index, compiled by numba: which leaves of the tree to probe for a query, most probable first.
 
 The bits in which a near-duplicate's fingerprint differs are weak bits (Sood, section IV.A). Their odds to flip are estimated
-from the query's own bit weights; a walk down the tree carries the probability that a near-duplicate at exactly
-``max_distance`` lies below a node, and turns back where it is below a threshold. The threshold falls by bands until the leaves
-probed cover the wanted share of that probability.
+from the query's own bit weights. Every turning, to a node or a leaf, has the probability that a near-duplicate at exactly
+``max_distance`` lies below it. Turnings wait in buckets by that probability, and the most probable is taken next, until the leaves
+probed cover the wanted share. The thesis takes combinations of bits out of a heap (section IV.B, algorithm 2); buckets, four
+to a factor of two, order them nearly as well, and nothing is compared.
 """
 
 from __future__ import annotations
@@ -13,20 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled
-from neardup.index.flips import flip_odds, take_in
+from neardup.index.flips import flip_odds
 from neardup.index.kernels import (
     ADDED,
     CANDIDATES,
     CHILDREN,
     COUNT,
-    DEPTH,
     EMPTY_PROBES,
     LINE,
     NODE,
     PROBES,
     QUERIES,
     SHIFT,
-    STEP,
     add,
     child_of,
     place_of,
@@ -34,70 +33,55 @@ from neardup.index.kernels import (
 )
 from neardup.index.leaves import compare
 from neardup.index.prefetch import prefetch
+from neardup.index.shares import FLIPPED, LEVELS, PAD, share_among_children, sums_behind
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-LEVELS = 22
-"""Levels of the tree, the root's and the deepest included."""
+    Workspace = tuple[
+        npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64]
+    ]
 
-_BAND = 0.5
-"""The threshold falls by this from one band to the next."""
-_START = 2.0
-"""The first threshold, in those that recent searches ended at on average."""
+_BELOW = 0.25
+"""Turnings are kept if they reach this part of the probability at which recent searches ended."""
+_LOWER = 1.0 / 64.0
+"""Where that was too much, this part of it comes next."""
 _MEMORY = 0.05
 _FIRST_GUESS = 0.02
-_KEPT = 1.0 / 8.0
-"""Turnings below the threshold, but above this part of it, are kept to go on from there."""
 _NEGLIGIBLE = 1e-12
-_GATHERED = 64
+_LEAST = 1e-290
+"""Above 0, and below whatever the odds of some bits can be."""
+
 _ROOM = 1 << 12
-_STACK = CHILDREN * LEVELS
-_BEHIND, _PATTERNS, _TABLES = 1, 2 + LEVELS, 2 + 2 * LEVELS
 _BUDGET_BITS = 5
+_BUDGET = (1 << _BUDGET_BITS) - 1
 
-FLIPPED = np.array([pattern.bit_count() for pattern in range(CHILDREN)], dtype=np.int64)
+_HEAD, _CODE, _PRODUCT, _CHANCE, _NEXT, _FIELDS = range(6)
+"""Of a turning: the head it leads to; its level, and the number of bits left to flip; the product of the odds of the bits flipped so far,
+and its probability (floats, by their bits); the next one of its bucket, or of the free ones."""
+
+_BUCKETS = 256
+_BUCKET_SHIFT = np.uint64(50)
+"""A bucket by the exponent of the probability and two bits more: four to a factor of two."""
+_GATHERED = 16
+"""Leaves that are asked for before the first of them is compared with."""
+_RING, _CHOSEN = _BUCKETS, _BUCKETS + _GATHERED
+_FREE, _USED, _WAITING, _READY, _QUEUE = range(_CHOSEN + CHILDREN, _CHOSEN + CHILDREN + 5)
+"""Parts of the queue: first turnings of the buckets; leaves asked for; patterns that are turned to; the first free turning; turnings ever
+used; turnings that wait; levels whose shares are there."""
+
+_ODDS, _BEHIND, _PATTERNS, _TABLES = 0, 1, 2 + LEVELS, 2 + 2 * LEVELS
 
 
-def workspace() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def workspace() -> Workspace:
     """Scratch memory of :func:`search`, one for each thread.
 
-    Tables of odds; products and chances of turnings (and, at [3, 0], the threshold that searches ended at); their heads.
+    Tables of odds; shares of children (and, at [LEVELS, 0, 0], the probability that searches ended at); turnings; their queue.
     """
-    chances = np.zeros((4, _ROOM + _STACK))
-    chances[3, 0] = _FIRST_GUESS
-    return np.zeros((_TABLES, 64)), chances, np.zeros((5, _ROOM + _STACK), dtype=np.int64)
-
-
-@compiled
-def sums_behind(
-    odds: npt.NDArray[np.float64], max_distance: int, levels: int, behind: npt.NDArray[np.float64]
-) -> None:
-    """behind[level, s]: sum over all sets of s bits behind that level's prefix of the product of their odds."""
-    sums = behind[LEVELS]
-    sums[: max_distance + 1] = 0.0
-    sums[0] = 1.0
-    for j in range(63, -1, -1):
-        take_in(odds[j], max_distance, sums)
-        if j % STEP == 0 and j <= levels * STEP:
-            behind[j // STEP, : max_distance + 1] = sums[: max_distance + 1]
-
-
-@compiled
-def products_of_patterns(
-    odds: npt.NDArray[np.float64], levels: int, patterns: npt.NDArray[np.float64]
-) -> None:
-    """patterns[level, b]: product of the odds of the bits of a level that are set in b."""
-    for level in range(levels):
-        high, middle, low = odds[STEP * level], odds[STEP * level + 1], odds[STEP * level + 2]
-        patterns[level, 0] = 1.0
-        patterns[level, 1] = low
-        patterns[level, 2] = middle
-        patterns[level, 3] = middle * low
-        patterns[level, 4] = high
-        patterns[level, 5] = high * low
-        patterns[level, 6] = high * middle
-        patterns[level, 7] = high * middle * low
+    shares = np.zeros((LEVELS + 1, _BUDGET + 1, CHILDREN))
+    shares[LEVELS, 0, 0] = _FIRST_GUESS
+    turnings = np.zeros((_ROOM + CHILDREN * LEVELS, _FIELDS), dtype=np.int64)
+    return np.zeros((_TABLES, 64)), shares, turnings, np.zeros(_QUEUE, dtype=np.int64)
 
 
 @compiled
@@ -112,8 +96,9 @@ def search(
     recall: float,
     most: int,
     tables: npt.NDArray[np.float64],
-    chances: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
     turnings: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
 ) -> int:
     """Probe leaves in falling probability until ``recall`` of the probability is covered, or ``most`` matches are found.
@@ -128,38 +113,31 @@ def search(
     """
     state[QUERIES] += 1
     place, level = place_of(heads, value)
-    found = _compare_counted(values, rows, state, heads[place], value, max_distance, most, matches, 0)
-    if found >= most or max_distance == 0 or level == 0:
-        return found
+    head = heads[place]
+    if max_distance == 0 or level == 0:
+        return _compare_counted(values, rows, state, head, value, max_distance, most, matches, 0)
+    _fetch_leaf(values, head)
     behind, patterns = tables[_BEHIND:_PATTERNS], tables[_PATTERNS:]
-    levels = int(state[DEPTH])
-    flip_odds(weights, tables[0])
-    sums_behind(tables[0], max_distance, levels, behind)
-    products_of_patterns(tables[0], levels, patterns)
-    whole = behind[0, max_distance]
-    wanted = recall * whole - behind[level, max_distance]
-    high = np.inf
-    low = _START * chances[3, 0] * whole if recall < 1.0 else 0.0
-    pending, floor = 0, np.inf
-    while wanted > 0.0:
-        if low <= floor:
-            # Nothing was kept below: start at the root, and pass by the leaves that are done.
-            turnings[0, 0], turnings[1, 0], chances[0, 0] = np.int64(heads[0]), max_distance, 1.0
-            stacked, pending, floor = 1, 0, low * _KEPT
-        else:
-            stacked, pending = _take_up(chances, turnings, pending, low)
-        pending, mass, found = _descend(
-            heads, values, rows, state, value, max_distance, most, behind, patterns, chances, turnings,
-            matches, stacked, pending, low, floor, high, wanted, found,
+    flip_odds(weights, tables[_ODDS])
+    sums_behind(tables[_ODDS], max_distance, behind, patterns)
+    found = _compare_counted(values, rows, state, head, value, max_distance, most, matches, 0)
+    whole = behind[0, PAD + max_distance]
+    wanted, floor = np.inf, _LEAST  # of a recall of 1, all
+    if recall < 1.0:
+        wanted = recall * whole - behind[level, PAD + max_distance]
+        floor = max(_BELOW * shares[LEVELS, 0, 0] * whole, _LEAST)
+    done, last, queue[_READY] = np.inf, np.inf, 0
+    while wanted > 0.0 and found < most:
+        mass, last, found = _descend(
+            heads, values, rows, state, value, max_distance, most, behind, patterns, shares, turnings, queue,
+            matches, wanted, floor, done, found,
         )  # fmt: skip
         wanted -= mass
-        if pending == _ROOM:
-            floor = low  # some may have been dropped: start at the root again
-        if found >= most or low <= whole * _NEGLIGIBLE:
+        if floor <= whole * _NEGLIGIBLE:
             return found
-        high, low = low, low * _BAND
-    if high < np.inf:
-        chances[3, 0] += _MEMORY * (high / whole - chances[3, 0])
+        done, floor = floor, floor * _LOWER
+    if last < np.inf and found < most:
+        shares[LEVELS, 0, 0] += _MEMORY * (last / whole - shares[LEVELS, 0, 0])
     return found
 
 
@@ -176,36 +154,19 @@ def search_or_add(
     recall: float,
     row: int,
     tables: npt.NDArray[np.float64],
-    chances: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
     turnings: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
 ) -> tuple[int, int]:
     """:func:`search` for one match; if there is none, :func:`neardup.index.kernels.add`, with its answer."""
     found = search(
-        heads, values, rows, state, value, weights, max_distance, recall, 1, tables, chances, turnings,
+        heads, values, rows, state, value, weights, max_distance, recall, 1, tables, shares, turnings, queue,
         matches,
     )  # fmt: skip
     if found > 0:
         return found, ADDED
     return 0, add(heads, values, rows, free, state, value, row)
-
-
-@compiled
-def _take_up(
-    chances: npt.NDArray[np.float64], turnings: npt.NDArray[np.int64], pending: int, low: float
-) -> tuple[int, int]:
-    """Move the kept turnings that now reach the threshold to the stack; returns the sizes of both."""
-    stacked, kept = 0, 0
-    for i in range(pending):
-        if chances[2, i] >= low:
-            chances[0, stacked] = chances[1, i]
-            turnings[0, stacked], turnings[1, stacked] = turnings[2, i], turnings[3, i]
-            stacked += 1
-        else:
-            chances[1, kept], chances[2, kept] = chances[1, i], chances[2, i]
-            turnings[2, kept], turnings[3, kept] = turnings[2, i], turnings[3, i]
-            kept += 1
-    return stacked, kept
 
 
 @compiled
@@ -219,130 +180,145 @@ def _descend(
     most: int,
     behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
-    chances: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
     turnings: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
-    stacked: int,
-    pending: int,
-    low: float,
-    floor: float,
-    high: float,
     wanted: float,
+    floor: float,
+    done: float,
     found: int,
-) -> tuple[int, float, int]:
-    """Walk down from the turnings on the stack; returns the number of those kept, the probability covered, the matches."""
-    gathered, mass = 0, 0.0
-    while stacked > 0 and mass < wanted:
-        stacked -= 1
-        head, code, product = np.uint64(turnings[0, stacked]), turnings[1, stacked], chances[0, stacked]
-        level, budget = code >> _BUDGET_BITS, code & ((1 << _BUDGET_BITS) - 1)
-        if not head & NODE:
-            chance = product * behind[level, budget]
-            if budget < max_distance and chance < high:
-                mass += chance
-                turnings[4, gathered] = np.int64(head)
-                gathered += 1
-                if gathered == _GATHERED:
-                    found = _compare_gathered(
-                        values,
-                        rows,
-                        state,
-                        turnings,
-                        gathered,
-                        value,
-                        max_distance,
-                        most,
-                        matches,
-                        found,
-                    )
-                    if found >= most:
-                        return pending, mass, found
-                    gathered = 0
+) -> tuple[float, float, int]:
+    """Take turnings of at least ``floor``, most probable first, and pass by the leaves that have ``done``.
+
+    Returns the probability covered, that of the last leaf, and the number of matches.
+    """
+    top = _leave_own_path(heads, value, max_distance, behind, patterns, shares, turnings, queue, floor)
+    bucket, first, end = 0, 0, 0
+    mass, chance = 0.0, np.inf
+    while queue[_WAITING] > 0 and mass < wanted:
+        while queue[bucket] < 0:
+            bucket += 1
+        at = queue[bucket]
+        queue[bucket] = turnings[at, _NEXT]
+        queue[_FREE], turnings[at, _NEXT] = at, queue[_FREE]
+        queue[_WAITING] -= 1
+        head, code = np.uint64(turnings[at, _HEAD]), turnings[at, _CODE]
+        if head & NODE:
+            product = np.int64(turnings[at, _PRODUCT]).view(np.float64)
+            if code >> _BUDGET_BITS == queue[_READY]:
+                share_among_children(queue[_READY], max_distance, behind, patterns, shares)
+                queue[_READY] += 1
+            _turn(heads, head, value, code, product, 0, patterns, shares, turnings, queue, bucket, top, floor)
             continue
-        stacked, pending = _turn(
-            heads, values, head, child_of(value, level), level, budget, product, behind, patterns, chances,
-            turnings, stacked, pending, low, floor,
-        )  # fmt: skip
-    found = _compare_gathered(
-        values, rows, state, turnings, gathered, value, max_distance, most, matches, found
-    )
-    return pending, mass, found
+        chance = np.int64(turnings[at, _CHANCE]).view(np.float64)
+        if chance < done:
+            mass += chance
+            _fetch_leaf(values, head)
+            if end - first == _GATHERED:
+                oldest = np.uint64(queue[_RING + first % _GATHERED])
+                found = _compare_counted(
+                    values, rows, state, oldest, value, max_distance, most, matches, found
+                )
+                if found >= most:
+                    return mass, chance, found
+                first += 1
+            queue[_RING + end % _GATHERED] = np.int64(head)
+            end += 1
+    while first < end and found < most:
+        oldest = np.uint64(queue[_RING + first % _GATHERED])
+        found = _compare_counted(values, rows, state, oldest, value, max_distance, most, matches, found)
+        first += 1
+    return mass, chance, found
+
+
+@compiled
+def _leave_own_path(
+    heads: npt.NDArray[np.uint64],
+    value: np.uint64,
+    max_distance: int,
+    behind: npt.NDArray[np.float64],
+    patterns: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
+    turnings: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
+    floor: float,
+) -> int:
+    """Empty the queue and put into it what turns off from the path on which no bit is flipped; returns the exponent of bucket 0."""
+    queue[:_BUCKETS] = -1
+    queue[_FREE], queue[_USED], queue[_WAITING] = -1, 0, 0
+    top = signed(np.float64(behind[0, PAD + max_distance]).view(np.uint64) >> _BUCKET_SHIFT)
+    head, level = heads[0], 0
+    while head & NODE and behind[level, PAD + max_distance] >= floor:
+        if level == queue[_READY]:
+            share_among_children(level, max_distance, behind, patterns, shares)
+            queue[_READY] += 1
+        code = (level << _BUDGET_BITS) + max_distance
+        _turn(heads, head, value, code, 1.0, 1, patterns, shares, turnings, queue, 0, top, floor)
+        head = heads[signed(head & COUNT) * CHILDREN + child_of(value, level)]
+        level += 1
+    return top
 
 
 @compiled
 def _turn(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
     head: np.uint64,
-    own: int,
-    level: int,
-    budget: int,
-    product: float,
-    behind: npt.NDArray[np.float64],
-    patterns: npt.NDArray[np.float64],
-    chances: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
-    stacked: int,
-    pending: int,
-    low: float,
-    floor: float,
-) -> tuple[int, int]:
-    """Put the children of a node on the stack, or keep them for later, or leave them; returns the sizes of both."""
-    first = signed(head & COUNT) * CHILDREN
-    for pattern in range(CHILDREN):
-        rest = budget - FLIPPED[pattern]
-        if rest >= 0:
-            share = product * patterns[level, pattern]
-            chance = share * behind[level + 1, rest]
-            if chance >= floor:
-                child = heads[first + (own ^ pattern)]
-                code = ((level + 1) << _BUDGET_BITS) + rest
-                if chance >= low:
-                    _fetch(heads, values, child)
-                    turnings[0, stacked], turnings[1, stacked] = np.int64(child), code
-                    chances[0, stacked] = share
-                    stacked += 1
-                elif pending < _ROOM:
-                    turnings[2, pending], turnings[3, pending] = np.int64(child), code
-                    chances[1, pending], chances[2, pending] = share, chance
-                    pending += 1
-    return stacked, pending
-
-
-@compiled
-def _fetch(
-    heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    head: np.uint64,
-) -> None:
-    """Ask for the memory that a turning leads to."""
-    if head & NODE:
-        prefetch(heads, signed(head & COUNT) * CHILDREN)
-    else:
-        line = signed(head >> SHIFT)
-        for ahead in range((signed(head & COUNT) + LINE - 1) // LINE):
-            prefetch(values, (line + ahead) * LINE)
-
-
-@compiled
-def _compare_gathered(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
-    state: npt.NDArray[np.int64],
-    turnings: npt.NDArray[np.int64],
-    gathered: int,
     value: np.uint64,
-    max_distance: int,
-    most: int,
-    matches: npt.NDArray[np.uint64],
-    found: int,
-) -> int:
-    for i in range(gathered):
-        head = np.uint64(turnings[4, i])
-        found = _compare_counted(values, rows, state, head, value, max_distance, most, matches, found)
-        if found >= most:
-            break
-    return found
+    code: int,
+    product: float,
+    lowest: int,
+    patterns: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
+    turnings: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
+    bucket: int,
+    top: int,
+    floor: float,
+) -> None:
+    """Put the children of a node that reach the floor into their buckets, which are ``bucket`` or later ones; patterns from ``lowest`` on."""
+    level, budget = code >> _BUDGET_BITS, code & _BUDGET
+    first, own = signed(head & COUNT) * CHILDREN, child_of(value, level)
+    share, chosen = shares[level, budget], queue[_CHOSEN:]
+    count = 0
+    for pattern in range(
+        lowest, CHILDREN
+    ):  # without a branch: which children reach the floor cannot be foreseen
+        chosen[count] = pattern
+        count += product * share[pattern] >= floor
+    for i in range(count):
+        pattern = chosen[i]
+        chance = product * share[pattern]
+        child = heads[first + (own ^ pattern)]
+        at = queue[_FREE]
+        if at >= 0:
+            queue[_FREE] = turnings[at, _NEXT]
+        else:
+            at = queue[_USED]
+            queue[_USED] += 1
+        # When many wait, into the present bucket: what is taken next is then one of these, and going down like that needs little room.
+        to = bucket
+        if queue[_WAITING] < _ROOM:
+            fall = top - signed(np.float64(chance).view(np.uint64) >> _BUCKET_SHIFT)
+            to = max(bucket, min(fall, _BUCKETS - 1))
+        turnings[at, _HEAD] = np.int64(child)
+        turnings[at, _CODE] = ((level + 1) << _BUDGET_BITS) + budget - FLIPPED[pattern]
+        turnings[at, _PRODUCT] = np.float64(product * patterns[level, pattern]).view(np.int64)
+        turnings[at, _CHANCE] = np.float64(chance).view(np.int64)
+        turnings[at, _NEXT] = queue[to]
+        queue[to] = at
+        queue[_WAITING] += 1
+        prefetch(
+            heads, signed(child & COUNT) * CHILDREN
+        )  # of a leaf for nothing, but asking would take longer
+
+
+@compiled
+def _fetch_leaf(values: npt.NDArray[np.uint64], head: np.uint64) -> None:
+    """Ask for the fingerprints of a leaf."""
+    line = signed(head >> SHIFT)
+    for ahead in range((signed(head & COUNT) + LINE - 1) // LINE):
+        prefetch(values, (line + ahead) * LINE)
 
 
 @compiled

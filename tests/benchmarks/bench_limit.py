@@ -26,6 +26,7 @@ import numpy as np
 from neardup.compiled import compiled
 from neardup.index import kernels as index_kernels
 from neardup.index import walk
+from neardup.index.base import ANY_NUMBER
 from neardup.index.psm import PSMIndex
 from tests.benchmarks import fingerprints
 from tests.benchmarks.thesis_report import millions, table
@@ -43,11 +44,11 @@ RECALL = 0.95
 REPETITIONS = 5
 _READS = 2_000_000
 _OWN = "    place, level = place_of(heads, value)\n"
-_LOOK = "        stacked, pending = _turn(\n"
+_NODE = "            if code >> _BUDGET_BITS == queue[_READY]:\n"
 _COUNTERS = (
     # The steps down the query's own path, a node whose children are looked at, the lines of a leaf compared with.
     (_OWN, f"{_OWN}    state[QUERIES] += level\n"),
-    (_LOOK, f"        state[QUERIES] += 1\n{_LOOK}"),
+    (_NODE, f"            state[QUERIES] += 1\n{_NODE}"),
     ("state[CANDIDATES] += met\n", "state[CANDIDATES] += (met + LINE - 1) // LINE\n"),
 )
 
@@ -81,7 +82,7 @@ def asking(search: Any) -> Any:
         queries: Words,
         weights: npt.NDArray[np.float32],
         recall: float,
-        only_first: bool,
+        most: int,
         workspace: tuple[Any, ...],
         matches: Words,
     ) -> int:
@@ -90,7 +91,7 @@ def asking(search: Any) -> Any:
         for i in range(queries.size):
             for j in range(64):
                 wide[j] = weights[i, j]
-            given = (heads, values, rows, state, queries[i], wide, H, recall, only_first, *workspace, matches)
+            given = (heads, values, rows, state, queries[i], wide, H, recall, most, *workspace, matches)
             found += search(*given)
         return found
 
@@ -134,8 +135,8 @@ def one(values: Words, queries: fingerprints.Queries, ask: Any, count: Any) -> l
     matches = np.zeros((1, 3), dtype=np.uint64)
     arrays = (index._heads, index._values, index._rows)
     rows = []
-    for kind, only_first in (("F", True), ("A", False)):
-        asked = (queries.values, queries.weights, RECALL, only_first, index._workspace, matches)
+    for kind, most in (("F", 1), ("A", ANY_NUMBER)):
+        asked = (queries.values, queries.weights, RECALL, most, index._workspace, matches)
         ask(*arrays, state, *asked)
         times = []
         for _ in range(REPETITIONS):

@@ -12,6 +12,7 @@ import numpy as np
 
 from neardup.compiled import compiled
 from neardup.index import walk
+from neardup.index.base import ANY_NUMBER
 from neardup.index.psm import PSMIndex
 from neardup.index.tables import cut
 from tests.benchmarks import thesis_kernels as kernels
@@ -145,14 +146,14 @@ def _ask_project(
     queries: Words,
     weights: Weights,
     recall: float,
-    only_first: bool,
+    most: int,
     out: Ints,
 ) -> None:
     wide = np.empty(64)
     for i in range(queries.size):
         for j in range(64):
             wide[j] = weights[i, j]
-        given = (*arrays, queries[i], wide, H, recall, only_first, *workspace, matches)
+        given = (*arrays, queries[i], wide, H, recall, most, *workspace, matches)
         found = walk.search(*given)
         out[kernels.MATCHES] += found
         out[kernels.MATCHED] += found > 0
@@ -176,7 +177,7 @@ class Project:
         out = np.zeros(4, dtype=np.int64)
         _ask_project(
             self._arrays(), self.index._workspace, self._matches, asked.values, asked.weights, recall,
-            only_first, out,
+            1 if only_first else ANY_NUMBER, out,
         )  # fmt: skip
         after = self.index.stats
         assert after.queries - before.queries == len(asked.values)
