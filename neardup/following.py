@@ -69,6 +69,15 @@ class Follower:
         detector.place(row, value, drawn, canonical=row)
         return []
 
+    def look_again(self, page: WrittenPage) -> list[Relation]:
+        """Reconcile a page that was known from the start, and whose near-copies nobody has looked for; if it is canonical, as it is stored."""
+        pages = self._detector.pages
+        row = pages.row(page.url)
+        if row == NONE or pages.canonical[row] != row or pages.values[row] != page.value:
+            return []
+        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        return self._place(row, page.value, page.weak_bits, drawn)
+
     def reconcile_all(self) -> list[Relation]:
         """Reconcile the near-copies of all pages taken over so far, if that was not done as they came; from now on it is."""
         done: list[Relation] = []

@@ -33,7 +33,7 @@ from tests.test_store_faults import before_statement
 from tests.test_store_writer import duplicate, page, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from scrapy.http import Response
@@ -177,11 +177,11 @@ class TestTail:
 class Process:
     """What a crawl is made of, without Scrapy; it follows the others when it is told to."""
 
-    def __init__(self, store: Store, *, shared: bool = True, **options: Any) -> None:
+    def __init__(self, store: Store, *, shared: bool = True, interval: float = 60.0, **options: Any) -> None:
         self.store = store
         self.crawl_id = store.begin_crawl(spider="s", settings={}, shared=shared)
         self.detector = Detector(DetectorOptions(**options), first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
-        self.following = Following(self.detector, store, self.crawl_id, interval=60.0, reconcile=shared)
+        self.following = Following(self.detector, store, self.crawl_id, interval=interval, reconcile=shared)
         self.detector.restore(store.known_pages())
         self.detector.unseated.update(astray(self.detector.pages, self.detector.rule.max_distance))
         self.writer = Writer(store, self.crawl_id, batch_seconds=0.005)
@@ -199,9 +199,7 @@ class Process:
         self.following.judged(verdict.page_id)
 
     def end(self) -> None:
-        self.writer.flush()
-        self.following.catch_up(self.writer)
-        self.following.settle(self.writer)
+        self.following.finish(self.writer)
         self.writer.close()
         self.store.finish_crawl(self.crawl_id, reason="finished", counts={})
 
@@ -359,6 +357,18 @@ class TestUnshared:
         other.end()
         assert relations(store) == dict.fromkeys(["1", "2"], "hidden")
 
+    def test_two_that_end_at_once(self, store: Store) -> None:
+        a, b = Process(store, shared=False), Process(store, shared=False)
+        a.judge("a", TEXT)
+        b.judge("b", TEXT)
+        for process in (a, b):
+            process.following.finish(process.writer)
+        for process in (a, b):
+            process.writer.close()
+            store.finish_crawl(process.crawl_id, reason="finished", counts={})
+
+        assert relations(store) == {"b": "a"}
+
     def test_makes_nothing_of_others_its_duplicate_before_its_end(self, store: Store) -> None:
         hidden, other = Process(store, shared=False), Process(store)
         hidden.judge("hidden", TEXT)
@@ -498,6 +508,115 @@ class TestRaces:
         late.end()
 
         assert relations(store) == {"s": "n", "d": "n"}
+
+
+class TestUnsettled:
+    """What a crawl leaves that does not come to its end, and the next one finds."""
+
+    def test_near_copies_of_crawls_that_died_within_one_interval(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("a", TEXT)
+        a.judge("a2", TEXT)
+        b.judge("b", TEXT + " more")
+        b.judge("b2", TEXT + " more")
+        for died in (a, b):
+            died.writer.close()
+        assert relations(store) == {"a2": "a", "b2": "b"}
+
+        Process(store).end()
+
+        assert relations(store) == dict.fromkeys(["a2", "b", "b2"], "a")
+
+    def test_crawls_that_did_not_follow_others(self, store: Store) -> None:
+        a, b = Process(store, interval=0.0), Process(store, interval=0.0)
+        a.judge("a", TEXT)
+        b.judge("b", TEXT)
+        a.end()
+        b.end()
+        assert relations(store) == {}
+
+        Process(store).end()
+
+        assert relations(store) == {"b": "a"}
+
+    def test_a_crawl_that_died_apart_and_is_shown(self, store: Store) -> None:
+        hidden, other = Process(store, shared=False), Process(store)
+        hidden.judge("hidden", TEXT)
+        hidden.writer.close()
+        other.judge("other", TEXT)
+        other.end()
+        store.share_crawl(hidden.crawl_id)
+
+        Process(store).end()
+
+        assert relations(store) == {"other": "hidden"}
+
+    def test_a_page_elected_by_a_removal_that_is_like_another(self, store: Store) -> None:
+        # Seven of 300 words lie between the first and the second, and between the second and the third: 14 are too many.
+        def changed(places: Iterable[int]) -> str:
+            return " ".join(f"other{i}" if i in places else f"word{i}" for i in range(300))
+
+        some, more = range(10, 80, 10), range(110, 180, 10)
+        first, second, third = Process(store), Process(store), Process(store)
+        first.judge("first", changed([*some, *more]))
+        first.writer.flush()
+        second.follow()
+        assert second.judge("near", changed(some)).canonical_url == "first"
+        second.writer.flush()
+        assert third.judge("far", changed([])).kind is Kind.NEW
+        third.writer.flush()
+        for process in (first, second, third):
+            process.end()
+        assert relations(store) == {"near": "first"}
+        list(removal.remove_crawl(store, first.crawl_id, RULE))
+        assert relations(store) == {}
+
+        Process(store).end()
+
+        assert relations(store) == {"far": "near"}
+
+    def test_duplicates_of_a_page_that_changed_before_its_crawl_died(self, store: Store) -> None:
+        first = Process(store)
+        first.judge("x", TEXT)
+        first.judge("y", TEXT)
+        first.end()
+        second = Process(store)
+        changed = second.judge("x", " ".join(reversed(TEXT.split())) + " more")
+        second.writer.close()
+        assert changed.own_distance is not None
+        assert 0 < changed.own_distance <= RULE.max_distance  # within the distance, but not alike
+        assert relations(store) == {"y": "x"}
+
+        Process(store).end()
+
+        assert relations(store) == {}
+
+    def test_is_compared_once(self, store: Store) -> None:
+        a = Process(store)
+        a.judge("a", TEXT)
+        a.writer.close()
+        before = Process(store)
+        assert [page.url for pages in before.following._tail.unsettled() for page in pages] == ["a"]
+        Process(store).end()
+
+        assert list(Process(store).following._tail.unsettled()) == []
+        query = sa.select(crawls.c.batches, crawls.c.settled).where(crawls.c.batches > 0)
+        with store.reading() as connection:
+            assert {row.batches - row.settled for row in connection.execute(query)} == {0}
+
+    def test_a_removal_during_the_crawl_that_it_counts_for(self, store: Store) -> None:
+        old = Process(store)
+        old.judge("x", TEXT)
+        old.judge("y", TEXT)
+        old.end()
+        oldest_left = Process(store)
+        oldest_left.judge("z", TEXT.replace("word", "news"))
+        oldest_left.writer.flush()
+        list(removal.remove_crawl(store, old.crawl_id, RULE))  # counts for the one that runs
+        oldest_left.end()
+
+        (left,) = Process(store).following._tail.unsettled()
+        assert {page.url for page in left} >= {"z"}
 
 
 class TestState:

@@ -305,8 +305,7 @@ class NearDuplicates:
         Whatever happens, the crawl comes to its end: what is not settled the next one settles.
         """
         try:
-            self.following.catch_up(self.writer)
-            elected = self.following.settle(self.writer)
+            elected = self.following.finish(self.writer)
         except StoreError as exc:
             logger.warning(
                 "neardup: the next crawl is to settle what other crawls changed: %(error)s", {"error": exc}

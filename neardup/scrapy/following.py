@@ -16,6 +16,7 @@ from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.store.election import Elected
 from neardup.store.statements import in_parts
 from neardup.store.tail import Tail
+from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,12 +39,15 @@ _MOST_ROUNDS = 10
 _SETTLED_AT_ONCE = 1_000
 """Pages whose duplicates are settled in one transaction."""
 
+_JUDGED_ALONE = (Kind.NEW.value, Kind.UNCHANGED.value)
+"""Kinds of pages whose duplicates hold as they are."""
+
 _SLICE_SECONDS = 0.002
 """How long the event loop is kept busy with pages of others at a time."""
 
 
 class Following:
-    """Follows from :meth:`start` to :meth:`stop`, every ``interval`` seconds (0: never), and a last time in :meth:`catch_up`.
+    """Follows from :meth:`start` to :meth:`stop`, every ``interval`` seconds (0: never), and a last time in :meth:`finish`.
 
     ``reconcile``: whether near-copies that both were called new are made one cluster as they come, or only in the end.
     """
@@ -89,24 +93,48 @@ class Following:
         if page_id is not None and self._interval > 0.0:
             self._own.add(page_id)
 
-    def catch_up(self, writer: Writer) -> None:
-        """Take over what is left, when all pages of this crawl have been judged and stored.
+    def finish(self, writer: Writer) -> Elected:
+        """Take over and reconcile what is left, when all pages of this crawl have been judged; StoreError if that fails.
 
-        Of two crawls that end at once, one at least reads here what the other has stored.
+        Also finds canonical pages for the duplicates of pages that are canonical no longer. What is done is noted (``crawls.settled``);
+        if this does not come to its end, the next crawl does it.
         """
-        if self._interval == 0.0:
-            return
+        writer.flush()
+        # Before the others are read: of two crawls that end at once, one at least reads what the other has stored.
+        self._store.share_crawl(self._crawl_id)
+        if self._interval > 0.0:
+            self._catch_up(writer)
+            self._look_at_unsettled(writer)
+        elected, done = self._settle(writer)
+        if done and self._interval > 0.0:
+            self._tail.settle(own=writer.batches + self.batches)
+        return elected
+
+    def _catch_up(self, writer: Writer) -> None:
+        """Take over what others have written and this crawl has not read."""
         self._look_again(writer)
-        try:
-            for pages in self._tail.read():
-                for page in pages:
-                    self._take(page, writer)
-        except DatabaseUnavailable as exc:
-            self._warn(exc)
+        for pages in self._tail.read():
+            for page in pages:
+                self._take(page, writer)
         self._pass_on(self._follower.reconcile_all(), writer)
 
-    def settle(self, writer: Writer) -> Elected:
-        """Find canonical pages for the duplicates of pages that are canonical no longer, in the end; DatabaseUnavailable if that fails.
+    def _look_at_unsettled(self, writer: Writer) -> None:
+        """Reconcile the pages that crawls before this one have left, and have the duplicates of those that are not new looked at."""
+        count = 0
+        for pages in self._tail.unsettled():
+            for page in pages:
+                if page.kind not in _JUDGED_ALONE:
+                    self._detector.unseated.add(page.page_id)
+                self._pass_on(self._follower.look_again(page), writer)
+            count += len(pages)
+        if count:
+            logger.info(
+                "neardup: %(pages)d pages that earlier crawls, or removals, left unreconciled have been compared with all others",
+                {"pages": count},
+            )
+
+    def _settle(self, writer: Writer) -> tuple[Elected, bool]:
+        """Find canonical pages for the duplicates of pages that are canonical no longer; whether nothing is left to do.
 
         A page that is elected may itself be a near-copy of another that has become canonical meanwhile; and a page whose pair was not
         stored, because the other had changed, is canonical in the tables, but not in the memory of this crawl.
@@ -114,9 +142,11 @@ class Following:
         elected = Elected()
         for _ in range(_MOST_ROUNDS):
             writer.flush()
-            dropped = writer.dropped()
-            if not (dropped or self._detector.unseated) or writer.error is not None:
+            if writer.error is not None:
                 break
+            dropped = writer.dropped()
+            if not (dropped or self._detector.unseated):
+                return elected, True
             for page in self._store.pages_by_id(dropped):
                 self._pass_on(self._follower.take(page), writer)
             changed = sorted({writer.stored_id(page_id) for page_id in self._detector.unseated})
@@ -127,8 +157,9 @@ class Following:
                 elected += found
                 for page in pages:
                     self._pass_on(self._follower.take(page), writer)
-            self.catch_up(writer)
-        return elected
+            if self._interval > 0.0:
+                self._catch_up(writer)
+        return elected, False
 
     def _look_again(self, writer: Writer) -> None:
         """Before the tail is read: note what of this crawl counts more, and under which ids its pages are stored."""

@@ -25,7 +25,7 @@ from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
 VERSION_TABLE = "neardup_alembic_version"
 """Alembic's bookkeeping; not its default name, because the database may be shared with an application that has one."""
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -66,6 +66,7 @@ crawls = Table(
     Column("recall_found", Integer),
     Column("batches", Integer, nullable=False, server_default="0"),
     Column("shared", SmallInteger, nullable=False, server_default="1"),
+    Column("settled", Integer, nullable=False, server_default="0"),
     **_MYSQL,
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select, update
 
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.statements import batch_id, in_parts
@@ -36,16 +36,28 @@ class WrittenPage(NamedTuple):
     canonical_id: int | None
     canonical_url: str | None
     distance: int | None
+    kind: str
 
 
 class Tail:
-    """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared."""
+    """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared, and what nobody has reconciled before.
+
+    ``crawls.settled`` counts the batches of a crawl whose pages have been reconciled with those of all others, by a crawl that came to its
+    end. Those after it were written by a crawl that died, that did not follow others, or by a removal when no crawl ran.
+    """
 
     def __init__(self, store: Store, crawl_id: int) -> None:
         self._store = store
         self._crawl_id = crawl_id
         with store.reading(patiently=False) as connection:
-            self._read_until = self._batches(connection)
+            now = self._batches(connection)
+        self._read_until = {number: batches for number, (batches, _) in now.items()}
+        self._settled = {number: min(settled, batches) for number, (batches, settled) in now.items()}
+        self._unsettled = {
+            number: (self._settled[number], batches)
+            for number, batches in self._read_until.items()
+            if self._settled[number] < batches
+        }
 
     def read(self) -> Iterator[list[WrittenPage]]:
         """The pages written since the last time, some at a time; those of a part count as read when the next is asked for.
@@ -54,22 +66,52 @@ class Tail:
         """
         with self._store.reading(patiently=False) as connection:
             written = self._batches(connection)
-        for crawl_id, batches in written.items():
-            start = batch_id(crawl_id, self._read_until.get(crawl_id, 0))
-            end = batch_id(crawl_id, batches)
-            while start < end:
-                with self._store.reading(patiently=False) as connection:
-                    start, pages = _some_pages(connection, start, end)
+        for crawl_id, (batches, _) in written.items():
+            for until, pages in self._between(crawl_id, self._read_until.get(crawl_id, 0), batches):
                 if pages:
                     yield pages
-                self._read_until[crawl_id] = start - batch_id(crawl_id, 0)
+                self._read_until[crawl_id] = until
 
-    def _batches(self, connection: Connection) -> dict[int, int]:
-        """How many transactions each other crawl has written."""
-        query = select(crawls.c.id, crawls.c.batches).where(
+    def unsettled(self) -> Iterator[list[WrittenPage]]:
+        """The pages that were there from the start and that nobody has reconciled, as they are now; each is told once."""
+        while self._unsettled:
+            crawl_id, (start, end) = self._unsettled.popitem()
+            for _, pages in self._between(crawl_id, start, end):
+                if pages:
+                    yield pages
+
+    def settle(self, own: int) -> None:
+        """Note in the tables that all that was read has been reconciled, and the ``own`` batches, unless there are others by now.
+
+        (A removal counts its changes for a crawl, too.)
+        """
+        read = [
+            {"crawl": crawl_id, "read": batches}
+            for crawl_id, batches in self._read_until.items()
+            if batches > self._settled.get(crawl_id, 0)
+        ]
+
+        def work(connection: Connection) -> None:
+            if read:
+                connection.execute(_SETTLE, read)
+            connection.execute(_SETTLE.where(crawls.c.batches == own), {"crawl": self._crawl_id, "read": own})
+
+        self._store.transact(work)
+
+    def _between(self, crawl_id: int, after: int, until: int) -> Iterator[tuple[int, list[WrittenPage]]]:
+        """Pages of a crawl's batches after one of them, some at a time, and up to which batch that is."""
+        start, end = batch_id(crawl_id, after), batch_id(crawl_id, until)
+        while start < end:
+            with self._store.reading(patiently=False) as connection:
+                start, pages = _some_pages(connection, start, end)
+            yield start - batch_id(crawl_id, 0), pages
+
+    def _batches(self, connection: Connection) -> dict[int, tuple[int, int]]:
+        """How many transactions each other crawl has written, and how many of them are settled."""
+        query = select(crawls.c.id, crawls.c.batches, crawls.c.settled).where(
             crawls.c.id != self._crawl_id, crawls.c.shared != 0
         )
-        return {row.id: row.batches for row in connection.execute(query.order_by(crawls.c.id))}
+        return {row.id: (row.batches, row.settled) for row in connection.execute(query.order_by(crawls.c.id))}
 
 
 def _some_pages(connection: Connection, start: int, end: int) -> tuple[int, list[WrittenPage]]:
@@ -101,6 +143,12 @@ def pages_of_batch(connection: Connection, number: int) -> list[WrittenPage]:
     return [WrittenPage(*row[:-1]) for row in connection.execute(_PAGES.where(_page.batch_id == number))]
 
 
+_SETTLE = (
+    update(crawls)
+    .where(crawls.c.id == bindparam("crawl"), crawls.c.settled < bindparam("read"))
+    .values(settled=bindparam("read"))
+)
+
 _page = simhash_values.c
 _canonical = simhash_values.alias("canonical")
 _PAGES = (
@@ -114,6 +162,7 @@ _PAGES = (
         _canonical.c.id,
         _canonical.c.actual_url,
         duplicate_values.c.hamming_distance,
+        _page.kind,
         _page.batch_id,
     )
     .join_from(
