@@ -20,5 +20,6 @@ local = {"concurrency": 16, "delay": 0}
 DOWNLOAD_SLOTS = {"": local, "localhost": local, "127.0.0.1": local}
 
 FEED_EXPORT_ENCODING = "utf-8"
+FEED_EXPORTERS = {"csv": "crawler.exporters.SafeCsvItemExporter"}
 LOG_LEVEL = "INFO"
 LOGSTATS_INTERVAL = 5.0

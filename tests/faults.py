@@ -195,11 +195,11 @@ class _Warnings(logging.Handler):
         self.seen += 1
 
     def __enter__(self) -> Self:
-        logging.getLogger("neardup.store.writer").addHandler(self)
+        logging.getLogger("neardup.store.outage").addHandler(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        logging.getLogger("neardup.store.writer").removeHandler(self)
+        logging.getLogger("neardup.store.outage").removeHandler(self)
 
 
 def _counts(url: str) -> tuple[int, int]:

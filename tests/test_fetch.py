@@ -156,6 +156,33 @@ class TestRedirects:
             fetch(f"{site.url}/start")
         assert len(site.requested) == 11
 
+    @pytest.mark.parametrize(
+        ("to", "reason"),
+        [
+            ("http://a.example:abc/", "Port could not be cast"),
+            ("//a.example:99999/", "Port out of range"),
+            ("http://[a/", "Invalid IPv6 URL"),
+        ],
+    )
+    def test_a_redirect_to_what_is_no_url_is_named(self, to: str, reason: str, site: Site) -> None:
+        site.pages["/start"] = redirect(to)
+
+        with pytest.raises(NeardupError) as caught:
+            fetch(f"{site.url}/start")
+
+        wanted = f"{site.url}/start cannot be fetched: a redirect leads to {to}, which is no URL: {reason}"
+        assert str(caught.value).startswith(wanted)
+
+    def test_a_password_in_such_a_redirect_is_not_shown(self, site: Site) -> None:
+        site.pages["/start"] = redirect("http://user:secret@a.example:abc/")
+
+        with pytest.raises(
+            NeardupError, match=r"a redirect leads to http://\*\*\*@a\.example:abc/"
+        ) as caught:
+            fetch(f"{site.url}/start")
+
+        assert "secret" not in str(caught.value)
+
     def test_a_redirect_to_nowhere_is_its_status(self, site: Site) -> None:
         site.pages["/start"] = Page(b"<p>moved", status=302, headers=HTML)
 

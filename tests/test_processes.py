@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -26,7 +27,7 @@ from tests.crawling import Page, serve
 from tests.test_pages import PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tests.crawling import Site
 
@@ -341,3 +342,51 @@ def test_page_limit(run: Run) -> None:
     assert "closespider_pagecount" in run.log
     assert 4 <= len(run.items) < 56
     assert run.rows("SELECT COUNT(*) FROM simhash_values") == [(len(run.items),)]
+
+
+HOSTILE_TITLES = {
+    "formula": "=HYPERLINK(&quot;http://evil.example/&quot;)",
+    "plus": "+1",
+    "at": "@SUM(1)",
+    "minus": "-1+1",
+    "hidden": "\x1b=1+1",
+    "escape": "Red \x1b[31malert\x9b2J",
+    "plain": "Ü – نمی\u200cخواهم, 1 = 1",
+}
+"""Titles that a spreadsheet would run or a terminal obey, and one that is only foreign."""
+
+
+def test_titles_of_strangers(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    for name, title in HOSTILE_TITLES.items():
+        (folder / f"{name}.html").write_text(
+            f'<meta charset="utf-8"><title>{title}</title><p>{name} stands here</p>'
+        )
+
+    run.crawl("-a", f"url={folder}", "-O", f"{tmp_path}/pages.csv")
+
+    def titles(items: Iterable[dict[str, Any]]) -> dict[str, str]:
+        return {Path(item["url"]).stem: item["title"] for item in items}
+
+    written = (tmp_path / "pages.csv").read_text()
+    assert all(line.isprintable() for line in written.splitlines())
+    assert titles(csv.DictReader(written.splitlines())) == {
+        "formula": '\'=HYPERLINK("http://evil.example/")',
+        "plus": "'+1",
+        "at": "'@SUM(1)",
+        "minus": "'-1+1",
+        "hidden": "'=1+1",
+        "escape": "Red [31malert2J",
+        "plain": "Ü – نمی\\u200cخواهم, 1 = 1",
+    }
+    # Items as data are what the pages say.
+    assert titles(run.items) == {
+        "formula": '=HYPERLINK("http://evil.example/")',
+        "plus": "+1",
+        "at": "@SUM(1)",
+        "minus": "-1+1",
+        "hidden": "=1+1",
+        "escape": "Red [31malert2J",
+        "plain": "Ü – نمی\u200cخواهم, 1 = 1",
+    }

@@ -176,15 +176,14 @@ class TestOpen:
         with pytest.raises(DatabaseUnavailable, match="check the path and its permissions"):
             Store.open(f"sqlite:///{tmp_path}/file/n.db", scheme=str(Scheme()))
 
-    def test_locked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_locked_before_there_are_tables(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engines, "BUSY_SECONDS", 0.1)
-        url = f"sqlite:///{tmp_path}/n.db"
-        Store.open(url, scheme=str(Scheme())).close()
         holder = sqlite3.connect(tmp_path / "n.db", isolation_level=None)
-        holder.execute("BEGIN EXCLUSIVE")
+        holder.execute("PRAGMA journal_mode = WAL")
+        holder.execute("BEGIN IMMEDIATE")
 
         with pytest.raises(DatabaseUnavailable, match=r"locked .*another program holds a lock"):
-            Store.open(url, scheme=str(Scheme()))
+            Store.open(f"sqlite:///{tmp_path}/n.db", scheme=str(Scheme()))
 
         holder.close()
 

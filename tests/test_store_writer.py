@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 import time
 from datetime import UTC, datetime, timedelta
@@ -329,6 +330,12 @@ class TestOtherProcesses:
         assert [writer.rows_rejected for writer in writers] == [0, 0]
 
 
+class Conflict(Exception):
+    """What a driver says of a serialisation failure."""
+
+    sqlstate = "40001"
+
+
 class TestFailures:
     """A locked SQLite file stands for a database that is away: another process holds an exclusive lock."""
 
@@ -360,23 +367,54 @@ class TestFailures:
         writer.close()
         assert writer.rows_written == 1000
 
-    def test_lock_that_goes_away(
+    def test_every_outage_is_announced_and_so_is_its_end(
         self, locked: tuple[Store, sqlite3.Connection], caplog: pytest.LogCaptureFixture
     ) -> None:
+        caplog.set_level(logging.INFO)
         store, holder = locked
         writer = Writer(store, 1, batch_seconds=0.0)
-        writer.put(page(1, "u"))
-        while writer.retries < 2:
-            time.sleep(0.01)
-        assert writer.error is None
+        for number in (1, 2):
+            seen = writer.retries
+            writer.put(page(number, f"u{number}"))
+            while writer.retries < seen + 2:
+                time.sleep(0.01)
+            assert writer.error is None
 
+            holder.execute("ROLLBACK")
+            writer.flush()
+            holder.execute("BEGIN EXCLUSIVE")
         holder.execute("ROLLBACK")
         writer.close()
 
+        assert [row["id"] for row in pages_of(store)] == [1, 2]
+        levels, lines = zip(*((r.levelno, r.getMessage()) for r in caplog.records), strict=True)
+        assert levels == (logging.WARNING, logging.INFO) * 2
+        assert all("locked" in line for line in lines[::2])
+        assert all(
+            re.fullmatch(r"neardup: the database takes rows again, after \d+\.\d s", line)
+            for line in lines[1::2]
+        )
+
+    @pytest.mark.parametrize(("conflicts", "warnings"), [(1, 0), (3, 1)])
+    def test_a_conflict_that_the_first_retry_resolves_is_counted_only(
+        self, store: Store, conflicts: int, warnings: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
+        crawl = store.begin_crawl(spider="s", settings={})
+        left = [Conflict()] * conflicts
+
+        def listener(connection: object, cursor: object, statement: str, *_: object) -> None:
+            if left and "INSERT INTO simhash_values" in statement:
+                raise sa.exc.OperationalError(statement, None, left.pop())
+
+        sa.event.listen(store.engine, "before_cursor_execute", listener)
+        writer = write(store, page(1, "u"), crawl=crawl)
+
         assert [row["id"] for row in pages_of(store)] == [1]
-        warnings = [r for r in caplog.records if r.levelno >= logging.WARNING]
-        assert len(warnings) == 1
-        assert "locked" in warnings[0].getMessage()
+        assert (writer.retries, writer.rows_rejected) == (conflicts, 0)
+        lines = [r.getMessage() for r in caplog.records]
+        assert sum("another transaction was in the way" in line for line in lines) == warnings
+        assert sum("takes rows again" in line for line in lines) == warnings
 
     def test_lock_that_stays_sets_error_and_what_waits_is_stored_once_it_is_gone(
         self, locked: tuple[Store, sqlite3.Connection]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 import os
+import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -80,7 +81,7 @@ class SiteSpider(scrapy.Spider):
         verdict = get_verdict(response)
         yield PageItem(
             url=response.url,
-            title=" ".join(response.xpath("string(//title)").get(default="").split()),
+            title=_one_line(response.xpath("string(//title)").get(default="")),
             verdict=verdict.kind.value if verdict else "",
             canonical_url=verdict.canonical_url if verdict else None,
             distance=verdict.distance if verdict else None,
@@ -113,6 +114,11 @@ def _split(starts: str) -> list[str]:
     if Path(starts).expanduser().exists() and starts.strip():
         return [starts]
     return starts.replace(",", " ").split()
+
+
+def _one_line(text: str) -> str:
+    """The text without the control characters that a terminal would obey; those of Unicode that shape words stay."""
+    return "".join(c for c in " ".join(text.split()) if unicodedata.category(c) != "Cc")
 
 
 def _html_files(folder: Path) -> Iterator[Path]:

@@ -201,8 +201,7 @@ def _get(url: str, *, private: bool) -> object:
             with way.open(at) as answer:
                 location = answer.headers["Location"]
                 if answer.status in _REDIRECTS and location:
-                    # Header values are bytes, which http.client reads as Latin-1.
-                    at = urljoin(at, safe_url_string(location.encode("iso-8859-1")))
+                    at = _target(at, location)
                     continue
                 if not 200 <= answer.status < 300:
                     raise NeardupError(f"HTTP status {answer.status}")
@@ -214,6 +213,15 @@ def _get(url: str, *, private: bool) -> object:
         raise NeardupError(f"{_without_user(url)} cannot be fetched: {exc}") from exc
     response_type = responsetypes.from_args(headers=headers, url=at, body=body)
     return response_type(at, headers=headers, body=body)
+
+
+def _target(at: str, location: str) -> str:
+    """Where a redirect leads; NeardupError names it if that is no URL."""
+    try:
+        # Header values are bytes, which http.client reads as Latin-1.
+        return urljoin(at, safe_url_string(location.encode("iso-8859-1")))
+    except ValueError as exc:
+        raise NeardupError(f"a redirect leads to {_without_user(location)}, which is no URL: {exc}") from exc
 
 
 def _body(answer: HTTPResponse, deadline: float) -> bytes:

@@ -103,11 +103,11 @@ def _show_csv(sections: Sequence[Section]) -> None:
     for section in sections:
         for record in section.records():
             writer.writerow(
-                {"section": section.name, **{name: _cell(value) for name, value in record.items()}}
+                {"section": section.name, **{name: csv_cell(value) for name, value in record.items()}}
             )
 
 
-def _cell(value: object) -> object:
+def csv_cell(value: object) -> object:
     """Texts without control characters; one that a spreadsheet would take for a formula gets an apostrophe in front."""
     if not isinstance(value, str):
         return value

@@ -185,11 +185,20 @@ def _set_up_sqlite(connection: sqlite3.Connection, record: ConnectionPoolEntry) 
     connection.isolation_level = None
     try:
         # Readers and the writer do not hold each other up; a commit that was reported survives a crash of the process.
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_wal(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as exc:
         raise OperationalError("PRAGMA", None, exc) from exc
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as exc:
+        # A copy by VACUUM INTO has lost the mode, which is no reason not to read it where nothing can be written.
+        if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+            raise
 
 
 def _begin(connection: Connection) -> None:

@@ -53,6 +53,8 @@ _ROWS_AT_ONCE = 10_000
 _WAITS = (0.1, 0.3, 1.0, 3.0)
 """Seconds between the tries of a transaction that others are in the way of."""
 
+_TO_UPGRADE = {State.MISSING, State.OLDER}
+
 
 class StoredPage(NamedTuple):
     """What a detector needs to know of a page of an earlier crawl; ``canonical_id`` is None unless it is a duplicate.
@@ -90,19 +92,21 @@ class Store:
     def open(cls, url: str, *, scheme: str | None, create: bool = True) -> Store:
         """Connect and check that the database can be used with this version of neardup and this scheme (None: any).
 
-        The tables of a SQLite database are made or migrated on the way; ``create`` says whether a missing file is made.
+        The tables of a SQLite database are made or migrated on the way; ``create`` says whether a missing file is made. If they are
+        there, nothing is written, and nobody's lock is waited for.
         Raises ConfigurationError (the URL), DatabaseUnavailable, SchemaOutdated or SchemeMismatch.
         """
         checked = database_url(url)
         engine = make_engine(checked, create=create, answer_within=ANSWER_SECONDS)
         store = cls(checked, engine, scheme)
         try:
-            with store.begin_write() as connection:
-                if engine.dialect.name == "sqlite" and migrate.state(connection) in {
-                    State.MISSING,
-                    State.OLDER,
-                }:
-                    migrate.upgrade(connection)
+            # SQLite has one lock for all who write: what only reads must not ask for it, or a long transaction keeps reports waiting.
+            with store.reading(patiently=False) as connection:
+                upgrade_first = engine.dialect.name == "sqlite" and migrate.state(connection) in _TO_UPGRADE
+            if upgrade_first:
+                with store.begin_write() as connection:
+                    migrate.upgrade(connection)  # nothing to do if another process has done it by now
+            with store.reading(patiently=False) as connection:
                 migrate.require_current(connection, database=store.location)
                 if scheme is not None:
                     _check_scheme(connection, scheme, store.location)

@@ -15,6 +15,7 @@ from neardup import hamming, sketch
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.pages import url_key
 from neardup.store import history, statements
+from neardup.store.outage import Outage
 from neardup.store.waiting import Batch, split
 from neardup.verdict import Kind, Relation, Verdict
 
@@ -37,8 +38,9 @@ class Writer:
     A batch is written when ``batch_rows`` have gathered or the oldest has waited ``batch_seconds``; each is one transaction of
     page rows, relations, skipped links and, with ``history``, versions of pages (:mod:`neardup.store.history`), and harmless if
     it is tried twice. A failure of the database is retried with
-    growing waits and one warning. When it has lasted ``give_up_after`` seconds, ``error`` is set for the crawl to see; nothing
-    is discarded, and the retries go on until they succeed, which takes ``error`` back, or until :meth:`close`.
+    growing waits, and one warning for each outage (:mod:`neardup.store.outage`). When it has lasted ``give_up_after`` seconds,
+    ``error`` is set for the crawl to see; nothing is discarded, and the retries go on until they succeed, which takes ``error``
+    back, or until :meth:`close`.
 
     A row that the database refuses by itself (not because it is away) is logged and counted in ``rows_rejected``; the rest of
     its batch is stored.
@@ -194,7 +196,7 @@ class Writer:
 
     def _store_batch(self) -> bool:
         """Store ``_writing``, however long it takes; False if the crawl has ended before that was possible."""
-        failing_since: float | None = None
+        outage: Outage | None = None
         wait = _FIRST_WAIT_SECONDS
         while True:
             started = perf_counter()
@@ -202,7 +204,11 @@ class Writer:
                 self._write_or_write_each(self._writing)
             except SQLAlchemyError as exc:
                 problem = self.store.unavailable(exc)
+                outage = outage or Outage()
+                outage.failed(exc, problem)
             else:
+                if outage is not None:
+                    outage.end()
                 with self._changed:
                     self._writing = Batch()
                     self.error = None
@@ -210,14 +216,8 @@ class Writer:
                 return True
             finally:
                 self.seconds += perf_counter() - started
-            failing_since = failing_since or monotonic()
             self.retries += 1
-            if self.retries == 1:
-                logger.warning(
-                    "neardup: %(problem)s; trying again, with growing waits (further failures are counted, not logged)",
-                    {"problem": problem},
-                )
-            if monotonic() - failing_since >= self.give_up_after:
+            if outage.seconds >= self.give_up_after:
                 self._give_up(problem)
                 if self._closing:
                     return False
