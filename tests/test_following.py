@@ -604,6 +604,24 @@ class TestUnsettled:
         with store.reading() as connection:
             assert {row.batches - row.settled for row in connection.execute(query)} == {0}
 
+    def test_a_crawl_that_runs_is_left_alone(self, store: Store) -> None:
+        runs = Process(store)
+        runs.judge("a", TEXT)
+        runs.writer.flush()
+        short = Process(store)
+        runs.judge("b", TEXT.replace("word", "news"))
+        runs.writer.flush()
+
+        assert list(short.following._tail.unsettled()) == []
+        short.end()
+
+        query = sa.select(crawls.c.batches - crawls.c.settled).where(crawls.c.id == runs.crawl_id)
+        with store.reading() as connection:
+            assert connection.execute(query).scalar() == 2
+        runs.end()
+        with store.reading() as connection:
+            assert connection.execute(query).scalar() == 0
+
     def test_a_removal_during_the_crawl_that_it_counts_for(self, store: Store) -> None:
         old = Process(store)
         old.judge("x", TEXT)

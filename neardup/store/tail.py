@@ -39,24 +39,28 @@ class WrittenPage(NamedTuple):
     kind: str
 
 
+class _Crawl(NamedTuple):
+    """How many transactions a crawl has written, how many of them are settled, and whether it has ended."""
+
+    batches: int
+    settled: int
+    ended: bool
+
+
 class Tail:
     """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared, and what nobody has reconciled before.
 
     ``crawls.settled`` counts the batches of a crawl whose pages have been reconciled with those of all others, by a crawl that came to its
-    end. Those after it were written by a crawl that died, that did not follow others, or by a removal when no crawl ran.
+    end. Those after it were written by a crawl that runs, or died, or did not follow others, or by a removal when no crawl ran.
     """
 
     def __init__(self, store: Store, crawl_id: int) -> None:
         self._store = store
         self._crawl_id = crawl_id
-        with store.reading(patiently=False) as connection:
-            now = self._batches(connection)
-        self._read_until = {number: batches for number, (batches, _) in now.items()}
-        self._settled = {number: min(settled, batches) for number, (batches, settled) in now.items()}
+        self._at_start = self._others()
+        self._read_until = {number: crawl.batches for number, crawl in self._at_start.items()}
         self._unsettled = {
-            number: (self._settled[number], batches)
-            for number, batches in self._read_until.items()
-            if self._settled[number] < batches
+            number for number, crawl in self._at_start.items() if crawl.settled < crawl.batches
         }
 
     def read(self) -> Iterator[list[WrittenPage]]:
@@ -64,21 +68,27 @@ class Tail:
 
         Raises DatabaseUnavailable; what was not read comes the next time.
         """
-        with self._store.reading(patiently=False) as connection:
-            written = self._batches(connection)
-        for crawl_id, (batches, _) in written.items():
-            for until, pages in self._between(crawl_id, self._read_until.get(crawl_id, 0), batches):
+        for crawl_id, crawl in self._others().items():
+            for until, pages in self._between(crawl_id, self._read_until.get(crawl_id, 0), crawl.batches):
                 if pages:
                     yield pages
                 self._read_until[crawl_id] = until
 
     def unsettled(self) -> Iterator[list[WrittenPage]]:
-        """The pages that were there from the start and that nobody has reconciled, as they are now; each is told once."""
-        while self._unsettled:
-            crawl_id, (start, end) = self._unsettled.popitem()
-            for _, pages in self._between(crawl_id, start, end):
-                if pages:
-                    yield pages
+        """The pages that were there from the start and that nobody has reconciled by now, as they are now; each is told once.
+
+        Those of a crawl that has written since then, and has not ended, are left to it.
+        """
+        others = self._others()
+        for crawl_id in sorted(self._unsettled):
+            before, now = self._at_start[crawl_id], others.get(crawl_id)
+            if now is not None:
+                if now.batches > before.batches and not now.ended:
+                    continue
+                for _, pages in self._between(crawl_id, max(before.settled, now.settled), before.batches):
+                    if pages:
+                        yield pages
+            self._unsettled.discard(crawl_id)
 
     def settle(self, own: int) -> None:
         """Note in the tables that all that was read has been reconciled, and the ``own`` batches, unless there are others by now.
@@ -88,7 +98,8 @@ class Tail:
         read = [
             {"crawl": crawl_id, "read": batches}
             for crawl_id, batches in self._read_until.items()
-            if batches > self._settled.get(crawl_id, 0)
+            if crawl_id not in self._unsettled
+            and (crawl_id not in self._at_start or batches > self._at_start[crawl_id].settled)
         ]
 
         def work(connection: Connection) -> None:
@@ -106,12 +117,13 @@ class Tail:
                 start, pages = _some_pages(connection, start, end)
             yield start - batch_id(crawl_id, 0), pages
 
-    def _batches(self, connection: Connection) -> dict[int, tuple[int, int]]:
-        """How many transactions each other crawl has written, and how many of them are settled."""
-        query = select(crawls.c.id, crawls.c.batches, crawls.c.settled).where(
-            crawls.c.id != self._crawl_id, crawls.c.shared != 0
-        )
-        return {row.id: (row.batches, row.settled) for row in connection.execute(query.order_by(crawls.c.id))}
+    def _others(self) -> dict[int, _Crawl]:
+        query = select(
+            crawls.c.id, crawls.c.batches, crawls.c.settled, crawls.c.finished_at.is_not(None)
+        ).where(crawls.c.id != self._crawl_id, crawls.c.shared != 0)
+        with self._store.reading(patiently=False) as connection:
+            rows = connection.execute(query.order_by(crawls.c.id)).all()
+        return {row.id: _Crawl(row.batches, row.settled, bool(row[3])) for row in rows}
 
 
 def _some_pages(connection: Connection, start: int, end: int) -> tuple[int, list[WrittenPage]]:
