@@ -18,7 +18,7 @@ from neardup import hamming, sketch
 from neardup.detector import MOST_VERIFIED
 from neardup.pages import NONE
 from neardup.simhash import Fingerprint
-from neardup.verdict import Relation
+from neardup.verdict import Kind, Relation
 
 if TYPE_CHECKING:
     from neardup.detector import Detector
@@ -56,9 +56,12 @@ class Follower:
         elif page.value is not None and page.features >= detector.options.min_features:
             canonical = row
         if was_canonical:
-            if canonical == row and value == pages.values[row]:
-                return []  # as it was: its near-copies have been looked for
-            detector.unseated.add(page.page_id)
+            as_it_was = canonical == row and value == pages.values[row]
+            if as_it_was and page.kind == Kind.UNCHANGED.value:
+                return []
+            # One that is new or has changed, though it is known like that, was loaded before its near-copies were looked for.
+            if not as_it_was or page.kind == Kind.CHANGED.value:
+                detector.unseated.add(page.page_id)
         if canonical != row:
             detector.place(row, value, canonical=canonical)
             return []

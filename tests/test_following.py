@@ -591,12 +591,75 @@ class TestUnsettled:
 
         assert relations(store) == {}
 
+    def test_pages_that_the_next_crawl_sees_again(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("a", TEXT)
+        b.judge("b", TEXT + " more")
+        for died in (a, b):
+            died.writer.close()
+
+        again = Process(store)
+        assert again.judge("a", TEXT).kind is Kind.UNCHANGED
+        assert again.judge("b", TEXT + " more").kind is Kind.UNCHANGED
+        again.end()
+
+        assert relations(store) == {"b": "a"}
+
+    @pytest.mark.parametrize("seen_again", [False, True])
+    def test_a_page_that_another_crawl_calls_new_with_another_text(
+        self, store: Store, seen_again: bool
+    ) -> None:
+        other_text = " ".join(reversed(TEXT.split())) + " more"
+        a, b = Process(store), Process(store)
+        a.judge("x", TEXT)
+        a.judge("y", TEXT)
+        a.writer.close()
+        assert b.judge("x", other_text).kind is Kind.NEW
+        b.writer.close()
+        assert relations(store) == {"y": "x"}
+
+        last = Process(store)
+        if seen_again:
+            last.judge("x", other_text)
+        last.end()
+
+        assert relations(store) == {}
+
+    def test_pages_stored_while_a_crawl_loads_the_tables(self, store: Store) -> None:
+        a, b = Process(store), Process(store)
+        loads = Process(store)
+        a.judge("a", TEXT)
+        b.judge("b", TEXT)
+        for died in (a, b):
+            died.writer.close()
+        loads.detector.restore(store.known_pages())
+
+        loads.end()
+
+        assert relations(store) == {"b": "a"}
+
+    def test_what_a_crawl_that_died_and_is_removed_had_changed(self, store: Store) -> None:
+        first = Process(store)
+        first.judge("x", TEXT)
+        first.judge("y", TEXT.replace("word", "news"))
+        first.end()
+        for url, died in [("x", Process(store)), ("y", Process(store))]:
+            died.judge(url, TEXT.replace("word", "both") + f" {url}")
+            died.writer.close()
+        for crawl_id in (2, 3):
+            list(removal.remove_crawl(store, crawl_id, RULE))
+        assert relations(store) == {}
+
+        Process(store).end()
+
+        assert relations(store) == {"y": "x"}
+
     def test_is_compared_once(self, store: Store) -> None:
         a = Process(store)
         a.judge("a", TEXT)
         a.writer.close()
         before = Process(store)
-        assert [page.url for pages in before.following._tail.unsettled() for page in pages] == ["a"]
+        assert [page.url for pages in before.following._tail.unsettled() for page, _ in pages] == ["a"]
         Process(store).end()
 
         assert list(Process(store).following._tail.unsettled()) == []
@@ -634,7 +697,7 @@ class TestUnsettled:
         oldest_left.end()
 
         (left,) = Process(store).following._tail.unsettled()
-        assert {page.url for page in left} >= {"z"}
+        assert {page.url for page, _ in left} >= {"z"}
 
 
 class TestState:

@@ -56,6 +56,35 @@ def make_index(request: pytest.FixtureRequest) -> Callable[[int], Index]:
     return request.param  # type: ignore[no-any-return]
 
 
+class TestDeepLeaves:
+    """Leaves behind whose prefix fewer bits are left than may be flipped."""
+
+    @pytest.mark.parametrize("max_distance", [3, 8, 16])
+    def test_a_recall_of_one_finds_all_of_them(self, max_distance: int) -> None:
+        stored = query(0x0123456789ABCDEF)
+        index = PSMIndex(max_distance=max_distance, recall=1.0)
+        index.extend(np.full(300, stored.value, dtype=np.uint64), np.arange(300))
+
+        for position in range(64):
+            asked = Fingerprint(stored.value ^ (1 << position), np.ones(64))
+            assert len(index.find_all(asked)) == 300, position
+
+
+@pytest.mark.parametrize("recall", [0.98, 1.0])
+@pytest.mark.parametrize("weight", [np.nan, np.inf, 0.0, 1e300])
+def test_weights_that_are_no_weights_end_a_search_all_the_same(recall: float, weight: float) -> None:
+    values = np.random.default_rng(1).integers(0, 2**64 - 1, size=2000, dtype=np.uint64, endpoint=True)
+    index = PSMIndex(max_distance=3, recall=recall)
+    index.extend(values, np.arange(len(values)))
+    weights = np.ones(64)
+    weights[5] = weight
+
+    found = index.find_first(Fingerprint(int(values[7]), weights))
+
+    assert found is not None
+    assert (found.row, found.distance) == (7, 0)
+
+
 class TestNext:
     """Function *next* and the heap: thesis IV.B and algorithm 2."""
 

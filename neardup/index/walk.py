@@ -48,6 +48,7 @@ _LOWER = 1.0 / 64.0
 """Where that was too much, this part of it comes next."""
 _MEMORY = 0.05
 _FIRST_GUESS = 0.02
+_LEAST_GUESS = 1e-9
 _NEGLIGIBLE = 1e-12
 _LEAST = 1e-290
 """Above 0, and below whatever the odds of some bits can be."""
@@ -63,7 +64,7 @@ and its probability (floats, by their bits); the next one of its bucket, or of t
 _BUCKETS = 256
 _BUCKET_SHIFT = np.uint64(50)
 """A bucket by the exponent of the probability and two bits more: four to a factor of two."""
-_GATHERED = 16
+_GATHERED = 8
 """Leaves that are asked for before the first of them is compared with."""
 _RING, _CHOSEN = _BUCKETS, _BUCKETS + _GATHERED
 _FREE, _USED, _WAITING, _READY, _QUEUE = range(_CHOSEN + CHILDREN, _CHOSEN + CHILDREN + 5)
@@ -105,8 +106,9 @@ def search(
 
     A near-duplicate at exactly ``max_distance`` (h) differs in the set B of a leaf's prefix bits with probability
     odds(B) · E(h - |B|) / E', where E(s) sums the odds of all sets of s bits behind the prefix and E' those of all sets of h
-    bits (eq. 4.6 under the condition that h bits differ). Nearer ones are found sooner. The leaf of the query's own
-    prefix comes first, so an exact twin is always found.
+    bits (eq. 4.6 under the condition that h bits differ). Nearer ones are found sooner, but in leaves so deep that fewer bits are behind
+    their prefix than are left to flip; these are probed for a recall of 1 only. The leaf of the query's own prefix comes first, so an exact
+    twin is always found.
 
     ``weights``: shape (64,). Scratch: :func:`workspace`. ``matches``: shape (m, 3), receives row, value and distance of the first
     m matches. Adds to the costs in ``state``; returns the number of matches.
@@ -122,10 +124,10 @@ def search(
     sums_behind(tables[_ODDS], max_distance, behind, patterns)
     found = _compare_counted(values, rows, state, head, value, max_distance, most, matches, 0)
     whole = behind[0, PAD + max_distance]
-    wanted, floor = np.inf, _LEAST  # of a recall of 1, all
+    wanted, floor = np.inf, 0.0  # of a recall of 1: all
     if recall < 1.0:
         wanted = recall * whole - behind[level, PAD + max_distance]
-        floor = max(_BELOW * shares[LEVELS, 0, 0] * whole, _LEAST)
+        floor = max(_BELOW * max(shares[LEVELS, 0, 0], _LEAST_GUESS) * whole, _LEAST)
     done, last, queue[_READY] = np.inf, np.inf, 0
     while wanted > 0.0 and found < most:
         mass, last, found = _descend(
@@ -133,7 +135,7 @@ def search(
             matches, wanted, floor, done, found,
         )  # fmt: skip
         wanted -= mass
-        if floor <= whole * _NEGLIGIBLE:
+        if not floor > whole * _NEGLIGIBLE:  # also if that is no number, of weights that are none
             return found
         done, floor = floor, floor * _LOWER
     if last < np.inf and found < most:
@@ -288,6 +290,9 @@ def _turn(
         count += product * share[pattern] >= floor
     for i in range(count):
         pattern = chosen[i]
+        rest = budget - FLIPPED[pattern]
+        if rest < 0:
+            continue  # without a floor all are chosen
         chance = product * share[pattern]
         child = heads[first + (own ^ pattern)]
         at = queue[_FREE]
@@ -302,7 +307,7 @@ def _turn(
             fall = top - signed(np.float64(chance).view(np.uint64) >> _BUCKET_SHIFT)
             to = max(bucket, min(fall, _BUCKETS - 1))
         turnings[at, _HEAD] = np.int64(child)
-        turnings[at, _CODE] = ((level + 1) << _BUDGET_BITS) + budget - FLIPPED[pattern]
+        turnings[at, _CODE] = ((level + 1) << _BUDGET_BITS) + rest
         turnings[at, _PRODUCT] = np.float64(product * patterns[level, pattern]).view(np.int64)
         turnings[at, _CHANCE] = np.float64(chance).view(np.int64)
         turnings[at, _NEXT] = queue[to]

@@ -16,7 +16,6 @@ from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.store.election import Elected
 from neardup.store.statements import in_parts
 from neardup.store.tail import Tail
-from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,9 +37,6 @@ _MOST_ROUNDS = 10
 
 _SETTLED_AT_ONCE = 1_000
 """Pages whose duplicates are settled in one transaction."""
-
-_JUDGED_ALONE = (Kind.NEW.value, Kind.UNCHANGED.value)
-"""Kinds of pages whose duplicates hold as they are."""
 
 _SLICE_SECONDS = 0.002
 """How long the event loop is kept busy with pages of others at a time."""
@@ -119,11 +115,11 @@ class Following:
         self._pass_on(self._follower.reconcile_all(), writer)
 
     def _look_at_unsettled(self, writer: Writer) -> None:
-        """Reconcile the pages that crawls before this one have left, and have the duplicates of those that are not new looked at."""
+        """Reconcile the pages that crawls before this one have left, and have the duplicates of those that are doubtful looked at."""
         count = 0
         for pages in self._tail.unsettled():
-            for page in pages:
-                if page.kind not in _JUDGED_ALONE:
+            for page, doubtful in pages:
+                if doubtful:
                     self._detector.unseated.add(page.page_id)
                 self._pass_on(self._follower.look_again(page), writer)
             count += len(pages)

@@ -17,7 +17,7 @@ from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 
 from neardup.store.election import Elected, reelect
 from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
-from neardup.store.statements import count_batch
+from neardup.store.statements import batch_id, count_batch
 from neardup.store.store import retire_crawl_id
 
 if TYPE_CHECKING:
@@ -128,9 +128,16 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
 
 def _hand_on(crawl_id: int, connection: Connection) -> None:
     """Give what is left of a crawl to others, and remove its row."""
-    _count_change(connection, crawl_id)
+    change = _count_change(connection, crawl_id)
     retire_crawl_id(connection, crawl_id)
     page, relation = simhash_values.c, duplicate_values.c
+    settled = connection.execute(select(crawls.c.settled).where(crawls.c.id == crawl_id)).scalar()
+    if change and settled is not None:
+        # What it changed and nobody has reconciled is left to the next crawl, as of the change.
+        after, below = batch_id(crawl_id, settled), batch_id(crawl_id + 1, 0)
+        connection.execute(
+            update(simhash_values).where(page.batch_id > after, page.batch_id < below).values(batch_id=change)
+        )
     connection.execute(
         update(simhash_values).where(page.crawl_id == crawl_id).values(crawl_id=page.last_crawl_id)
     )

@@ -7,12 +7,15 @@ two crawls have written since is read once, as the later of them left it.
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import bindparam, select, update
 
+from neardup.pages import PAGES_PER_CRAWL
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.statements import batch_id, in_parts
+from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +42,13 @@ class WrittenPage(NamedTuple):
     kind: str
 
 
+class Unsettled(NamedTuple):
+    """A page whose near-copies nobody has looked for; ``doubtful``: it may have duplicates that are none any more."""
+
+    page: WrittenPage
+    doubtful: bool
+
+
 class _Crawl(NamedTuple):
     """How many transactions a crawl has written, how many of them are settled, and whether it has ended."""
 
@@ -59,8 +69,11 @@ class Tail:
         self._crawl_id = crawl_id
         self._at_start = self._others()
         self._read_until = {number: crawl.batches for number, crawl in self._at_start.items()}
+        # By ids: when these pages are seen again meanwhile, they are of other batches.
         self._unsettled = {
-            number for number, crawl in self._at_start.items() if crawl.settled < crawl.batches
+            number: self._pages_of(number, crawl.settled, crawl.batches)
+            for number, crawl in self._at_start.items()
+            if crawl.settled < crawl.batches
         }
 
     def read(self) -> Iterator[list[WrittenPage]]:
@@ -74,7 +87,7 @@ class Tail:
                     yield pages
                 self._read_until[crawl_id] = until
 
-    def unsettled(self) -> Iterator[list[WrittenPage]]:
+    def unsettled(self) -> Iterator[list[Unsettled]]:
         """The pages that were there from the start and that nobody has reconciled by now, as they are now; each is told once.
 
         Those of a crawl that has written since then, and has not ended, are left to it.
@@ -82,32 +95,53 @@ class Tail:
         others = self._others()
         for crawl_id in sorted(self._unsettled):
             before, now = self._at_start[crawl_id], others.get(crawl_id)
-            if now is not None:
-                if now.batches > before.batches and not now.ended:
-                    continue
-                for _, pages in self._between(crawl_id, max(before.settled, now.settled), before.batches):
-                    if pages:
-                        yield pages
-            self._unsettled.discard(crawl_id)
+            if now is not None and now.batches > before.batches and not now.ended:
+                continue
+            if now is None or now.settled < before.batches:
+                for ids in in_parts(self._unsettled[crawl_id], _PAGES_AT_ONCE):
+                    yield self._as_they_are(ids)
+            del self._unsettled[crawl_id]
 
     def settle(self, own: int) -> None:
         """Note in the tables that all that was read has been reconciled, and the ``own`` batches, unless there are others by now.
 
         (A removal counts its changes for a crawl, too.)
         """
-        read = [
-            {"crawl": crawl_id, "read": batches}
+        read = {
+            crawl_id: batches
             for crawl_id, batches in self._read_until.items()
             if crawl_id not in self._unsettled
             and (crawl_id not in self._at_start or batches > self._at_start[crawl_id].settled)
-        ]
+        }
 
         def work(connection: Connection) -> None:
-            if read:
-                connection.execute(_SETTLE, read)
-            connection.execute(_SETTLE.where(crawls.c.batches == own), {"crawl": self._crawl_id, "read": own})
+            # All crawls that end lock the rows in the same order.
+            for crawl_id, batches in sorted([*read.items(), (self._crawl_id, own)]):
+                settled = _SETTLE if crawl_id != self._crawl_id else _SETTLE.where(crawls.c.batches == own)
+                connection.execute(settled, {"crawl": crawl_id, "read": batches})
 
-        self._store.transact(work)
+        self._store.transact(work, patiently=True)
+
+    def _pages_of(self, crawl_id: int, after: int, until: int) -> array[int]:
+        """Ids of the pages of a crawl's batches after one of them; negative ones if the duplicates of the page may be wrong.
+
+        They are right if the page is unchanged, or new and its crawl the first that stored it.
+        """
+        query = select(_page.id, _page.kind).where(
+            _page.batch_id > batch_id(crawl_id, after), _page.batch_id <= batch_id(crawl_id, until)
+        )
+        ids = array("q")
+        with self._store.reading() as connection:
+            for page_id, kind in connection.execute(query).yield_per(_PAGES_AT_ONCE):
+                new = kind == Kind.NEW.value and page_id // PAGES_PER_CRAWL == crawl_id
+                ids.append(page_id if new or kind == Kind.UNCHANGED.value else -page_id)
+        return ids
+
+    def _as_they_are(self, ids: list[int]) -> list[Unsettled]:
+        doubtful = {-page_id for page_id in ids if page_id < 0}
+        with self._store.reading(patiently=False) as connection:
+            pages = pages_by_id(connection, map(abs, ids))
+        return [Unsettled(page, page.page_id in doubtful) for page in pages]
 
     def _between(self, crawl_id: int, after: int, until: int) -> Iterator[tuple[int, list[WrittenPage]]]:
         """Pages of a crawl's batches after one of them, some at a time, and up to which batch that is."""
