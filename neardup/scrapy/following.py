@@ -58,7 +58,7 @@ class Following:
         self.reconciled = 0
         self._interval = interval
         # Before anything is loaded: what is written meanwhile may be read twice, but is not missed.
-        self._tail = Tail(store, crawl_id)
+        self._tail = Tail(store, crawl_id, look_back=interval > 0.0)
         self._follower = Follower(detector, reconcile=reconcile)
         self._detector = detector
         self._store = store

@@ -58,13 +58,13 @@ class _Crawl(NamedTuple):
 
 
 class Tail:
-    """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared, and what nobody has reconciled before.
+    """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared, and, with ``look_back``, what nobody has reconciled.
 
     ``crawls.settled`` counts the batches of a crawl whose pages have been reconciled with those of all others, by a crawl that came to its
     end. Those after it were written by a crawl that runs, or died, or did not follow others, or by a removal when no crawl ran.
     """
 
-    def __init__(self, store: Store, crawl_id: int) -> None:
+    def __init__(self, store: Store, crawl_id: int, *, look_back: bool = True) -> None:
         self._store = store
         self._crawl_id = crawl_id
         self._at_start = self._others()
@@ -73,7 +73,7 @@ class Tail:
         self._unsettled = {
             number: self._pages_of(number, crawl.settled, crawl.batches)
             for number, crawl in self._at_start.items()
-            if crawl.settled < crawl.batches
+            if look_back and crawl.settled < crawl.batches
         }
 
     def read(self) -> Iterator[list[WrittenPage]]:
