@@ -178,7 +178,7 @@ def _psm(
     measured = _measure(built, values, queries)
     model = probes_of_psm(len(values), max_distance=max_distance, recall=recall, queries=queries)
     bits, probes, candidates = probes_of_psm(pages, max_distance=max_distance, recall=recall, queries=queries)
-    # What the model leaves out (bands, and the skew of real fingerprints) is taken from the index that was built.
+    # What the model leaves out (the skew of real fingerprints above all) is taken from the index that was built.
     probes *= measured.probes / model[1]
     candidates *= measured.candidates / model[2]
     low = PSMIndex.from_arrays(built.arrays(), max_distance=max_distance, recall=recall / 2)

@@ -222,7 +222,7 @@ class Store:
             connection.execute(update(crawls).where(crawls.c.id == crawl_id).values(shared=1))
             return found is not None
 
-        return self.transact(work, patiently=True)
+        return self.transact(work)
 
     def settle(
         self, crawl_id: int, changed_ids: Iterable[int], rule: Rule
@@ -242,7 +242,7 @@ class Store:
 
     def pages_by_id(self, page_ids: Iterable[int]) -> list[WrittenPage]:
         """Some pages as they are stored now; those that have been removed are missing."""
-        with self.reading() as connection:
+        with self.reading(patiently=False) as connection:
             return tail.pages_by_id(connection, page_ids)
 
     def snapshot_path(self, folder: Path) -> Path:

@@ -120,7 +120,7 @@ class Tail:
                 settled = _SETTLE if crawl_id != self._crawl_id else _SETTLE.where(crawls.c.batches == own)
                 connection.execute(settled, {"crawl": crawl_id, "read": batches})
 
-        self._store.transact(work, patiently=True)
+        self._store.transact(work)
 
     def _pages_of(self, crawl_id: int, after: int, until: int) -> array[int]:
         """Ids of the pages of a crawl's batches after one of them; negative ones if the duplicates of the page may be wrong.
@@ -131,7 +131,7 @@ class Tail:
             _page.batch_id > batch_id(crawl_id, after), _page.batch_id <= batch_id(crawl_id, until)
         )
         ids = array("q")
-        with self._store.reading() as connection:
+        with self._store.reading(patiently=False) as connection:
             for page_id, kind in connection.execute(query).yield_per(_PAGES_AT_ONCE):
                 new = kind == Kind.NEW.value and page_id // PAGES_PER_CRAWL == crawl_id
                 ids.append(page_id if new or kind == Kind.UNCHANGED.value else -page_id)
