@@ -199,6 +199,7 @@ class Process:
         self.following.judged(verdict.page_id)
 
     def end(self) -> None:
+        self.writer.flush()
         self.following.finish(self.writer)
         self.writer.close()
         self.store.finish_crawl(self.crawl_id, reason="finished", counts={})
@@ -362,6 +363,7 @@ class TestUnshared:
         a.judge("a", TEXT)
         b.judge("b", TEXT)
         for process in (a, b):
+            process.writer.flush()
             process.following.finish(process.writer)
         for process in (a, b):
             process.writer.close()

@@ -90,12 +90,11 @@ class Following:
             self._own.add(page_id)
 
     def finish(self, writer: Writer) -> Elected:
-        """Take over and reconcile what is left, when all pages of this crawl have been judged; StoreError if that fails.
+        """Take over and reconcile what is left, when all pages of this crawl have been judged and stored; StoreError if that fails.
 
         Also finds canonical pages for the duplicates of pages that are canonical no longer. What is done is noted (``crawls.settled``);
         if this does not come to its end, the next crawl does it.
         """
-        writer.flush()
         # Before the others are read: of two crawls that end at once, one at least reads what the other has stored.
         self._store.share_crawl(self._crawl_id)
         if self._interval > 0.0:

@@ -139,8 +139,7 @@ class Tail:
 
     def _as_they_are(self, ids: list[int]) -> list[Unsettled]:
         doubtful = {-page_id for page_id in ids if page_id < 0}
-        with self._store.reading(patiently=False) as connection:
-            pages = pages_by_id(connection, map(abs, ids))
+        pages = self._store.pages_by_id(map(abs, ids))
         return [Unsettled(page, page.page_id in doubtful) for page in pages]
 
     def _between(self, crawl_id: int, after: int, until: int) -> Iterator[tuple[int, list[WrittenPage]]]:
