@@ -208,10 +208,10 @@ def _descend(
         head, code = np.uint64(turnings[at, _HEAD]), turnings[at, _CODE]
         if head & NODE:
             product = np.int64(turnings[at, _PRODUCT]).view(np.float64)
-            _turn(
-                heads, head, value, code, product, 0, max_distance, behind, patterns, shares, turnings, queue, bucket, top,
-                floor,
-            )  # fmt: skip
+            if code >> _BUDGET_BITS == queue[_READY]:
+                share_among_children(queue[_READY], max_distance, behind, patterns, shares)
+                queue[_READY] += 1
+            _turn(heads, head, value, code, product, 0, patterns, shares, turnings, queue, bucket, top, floor)
             continue
         chance = np.int64(turnings[at, _CHANCE]).view(np.float64)
         if chance < done:
@@ -252,11 +252,11 @@ def _leave_own_path(
     top = signed(np.float64(behind[0, PAD + max_distance]).view(np.uint64) >> _BUCKET_SHIFT)
     head, level = heads[0], 0
     while head & NODE and behind[level, PAD + max_distance] >= floor:
+        if level == queue[_READY]:
+            share_among_children(level, max_distance, behind, patterns, shares)
+            queue[_READY] += 1
         code = (level << _BUDGET_BITS) + max_distance
-        _turn(
-            heads, head, value, code, 1.0, 1, max_distance, behind, patterns, shares, turnings, queue, 0, top,
-            floor,
-        )  # fmt: skip
+        _turn(heads, head, value, code, 1.0, 1, patterns, shares, turnings, queue, 0, top, floor)
         head = heads[signed(head & COUNT) * CHILDREN + child_of(value, level)]
         level += 1
     return top
@@ -270,8 +270,6 @@ def _turn(
     code: int,
     product: float,
     lowest: int,
-    max_distance: int,
-    behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
     shares: npt.NDArray[np.float64],
     turnings: npt.NDArray[np.int64],
@@ -280,11 +278,11 @@ def _turn(
     top: int,
     floor: float,
 ) -> None:
-    """Put the children of a node that reach the floor into their buckets, which are ``bucket`` or later ones; patterns from ``lowest`` on."""
+    """Put the children of a node that reach the floor into their buckets, which are ``bucket`` or later ones; patterns from ``lowest`` on.
+
+    The shares of its level are there: both callers see to that, because done in here it makes searches take a third longer.
+    """
     level, budget = code >> _BUDGET_BITS, code & _BUDGET
-    if level == queue[_READY]:
-        share_among_children(level, max_distance, behind, patterns, shares)
-        queue[_READY] += 1
     first, own = signed(head & COUNT) * CHILDREN, child_of(value, level)
     share, chosen = shares[level, budget], queue[_CHOSEN:]
     count = 0

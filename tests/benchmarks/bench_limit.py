@@ -44,7 +44,7 @@ RECALL = 0.95
 REPETITIONS = 5
 _READS = 2_000_000
 _OWN = "    place, level = place_of(heads, value)\n"
-_NODE = "            product = np.int64(turnings[at, _PRODUCT]).view(np.float64)\n"
+_NODE = "            if code >> _BUDGET_BITS == queue[_READY]:\n"
 _COUNTERS = (
     # The steps down the query's own path, a node whose children are looked at, the lines of a leaf compared with.
     (_OWN, f"{_OWN}    state[QUERIES] += level\n"),
