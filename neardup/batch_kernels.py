@@ -15,8 +15,8 @@ import numpy as np
 
 from neardup.compiled import compiled
 from neardup.index.flips import plan_flips
+from neardup.index.instructions import prefetch
 from neardup.index.kernels import popcount, signed
-from neardup.index.prefetch import prefetch
 from neardup.simhash import WEAK_BITS_STORED, WEIGHT_STEP
 
 if TYPE_CHECKING:

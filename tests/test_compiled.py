@@ -4,8 +4,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import neardup
+from neardup.compiled import compiled, lean
+from neardup.index.instructions import reaching, trailing_zeros
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CODE = """
 from neardup import features, simhash
@@ -32,3 +44,44 @@ def test_works_where_nothing_can_be_cached(tmp_path: Path) -> None:
 
     assert done.stdout.strip() == str(0x85555565F6597889), done.stderr
     assert (package / "__pycache__").is_file()
+
+
+@compiled
+def _reaching(numbers: npt.NDArray[np.float64], factor: float, floor: float) -> int:
+    return reaching(numbers, factor, floor)
+
+
+@compiled
+def _trailing_zeros(bits: int) -> int:
+    return trailing_zeros(bits)
+
+
+ANY_TIME = settings(deadline=None)  # the first call compiles
+FLOATS = st.floats(allow_nan=True, allow_infinity=True, width=64)
+
+
+@ANY_TIME
+@given(st.lists(FLOATS, min_size=8, max_size=8), FLOATS, FLOATS, st.integers(0, 3))
+def test_reaching_is_eight_comparisons(numbers: list[float], factor: float, floor: float, start: int) -> None:
+    array = np.zeros(12)
+    array[start : start + 8] = numbers
+
+    with np.errstate(all="ignore"):
+        expected = sum(1 << place for place, number in enumerate(numbers) if number * factor >= floor)
+    assert _reaching(array[start : start + 8], factor, floor) == expected
+
+
+@ANY_TIME
+@given(st.integers(-(1 << 63), (1 << 63) - 1).filter(bool))
+def test_trailing_zeros(bits: int) -> None:
+    assert bits % (1 << _trailing_zeros(bits)) == 0
+    assert bits >> _trailing_zeros(bits) & 1
+
+
+def test_a_lean_function_that_makes_an_array_is_refused() -> None:
+    @lean
+    def makes(length: int) -> float:
+        return float(np.zeros(length).sum())
+
+    with pytest.raises(numba.core.errors.NumbaError, match="Only accept returning of array"):
+        makes(3)

@@ -412,9 +412,15 @@ class TestPages:
             assert 0.9 * exact.found <= row.score.found <= exact.found
             assert row.score.wanted == exact.wanted
 
-    def test_index_that_finds_little_is_told_from_fingerprints(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_index_that_finds_little_is_told_from_fingerprints(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # More than one leaf of the index holds: only then is there a choice of leaves to probe.
+        for number in range(100):
+            text = " ".join(f"{number}w{word}" for word in range(60))
+            tmp_path.joinpath(f"{number}.html").write_text(f"<html><body><p>{text}</p></body></html>")
         monkeypatch.setattr(folder, "RECALL", 0.01)
-        few = folder.evaluate_folders([PAGES], choices(distances=(12,)), folder.FolderOptions())
+        few = folder.evaluate_folders([PAGES, tmp_path], choices(distances=(12,)), folder.FolderOptions())
 
         named: dict[str, Any] = {"features": "word-tf", "distance": 12, "verify": None}
         assert score_of(few, "index", **named).reported < score_of(few, **named).reported

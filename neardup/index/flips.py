@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled
+from neardup.compiled import compiled, lean
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,7 +38,7 @@ def workspace() -> npt.NDArray[np.float64]:
     return np.zeros((WORK_ROWS, 66))
 
 
-@compiled
+@lean
 def flip_odds(weights: npt.NDArray[np.float64], odds: npt.NDArray[np.float64]) -> None:
     """Odds of each bit to differ in a near-duplicate; ``weights`` and ``odds`` have shape (64,)."""
     squares = 0.0
@@ -52,7 +52,7 @@ def flip_odds(weights: npt.NDArray[np.float64], odds: npt.NDArray[np.float64]) -
         odds[j] = falling * falling
 
 
-@compiled
+@lean
 def _sort_weakest_first(
     odds: npt.NDArray[np.float64],
     prefix_bits: int,
@@ -71,14 +71,14 @@ def _sort_weakest_first(
         masks[at] = _ONE << np.uint64(63 - position)
 
 
-@compiled
+@lean
 def take_in(odd: float, largest: int, sums: npt.NDArray[np.float64]) -> None:
     """Add a bit to sums[s], the sums over all sets of s bits of the product of their odds, s = 0 … largest."""
     for size in range(largest, 0, -1):
         sums[size] += odd * sums[size - 1]
 
 
-@compiled
+@lean
 def _sums_of_products(
     odds: npt.NDArray[np.float64], first: int, last: int, largest: int, sums: npt.NDArray[np.float64]
 ) -> None:
@@ -152,7 +152,7 @@ def plan_flips(
     return count
 
 
-@compiled
+@lean
 def _best_below(
     weakest: npt.NDArray[np.float64],
     prefix_bits: int,
@@ -221,7 +221,7 @@ def _walk(
     return count, mass
 
 
-@compiled
+@lean
 def _cut(
     flips: npt.NDArray[np.uint64],
     chances: npt.NDArray[np.float64],

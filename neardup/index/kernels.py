@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled
-from neardup.index.prefetch import prefetch
+from neardup.compiled import compiled, lean
+from neardup.index.instructions import prefetch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +37,7 @@ CHILDREN = 1 << STEP
 DEEPEST = 21
 """Level at which no bits are left that could divide a leaf (but the last): 63 bits are prefix."""
 
-LIMITS = np.array([40, 52, 67, 88, 114, 148, 192, 250], dtype=np.int64)
+LIMITS = np.array([80, 104, 135, 174, 226, 293, 381, 494], dtype=np.int64)
 """Fingerprints a leaf may hold, one of these by its place. Comparing is cheap, eight at a time; probing more leaves is not.
 
 They are an eighth of a factor of eight apart. With one limit for all, the leaves of evenly spread fingerprints would all
@@ -52,7 +52,7 @@ COSTS = slice(QUERIES, CANDIDATES + 1)
 """What searching has cost."""
 STATE_SIZE = 10
 
-_SMALL_CLASSES = 32
+_SMALL_CLASSES = 8
 _LOOKED_AT = 4096
 """Lines that are looked at for a free extent before new ground is taken."""
 _AHEAD = 16
@@ -61,7 +61,7 @@ _MOST_FREE = 8
 
 
 def _capacities() -> npt.NDArray[np.int64]:
-    """Lines of an extent of each class: 1 to 32, then a quarter more from one to the next."""
+    """Lines of an extent of each class: 1 to 8, then a quarter more from one to the next."""
     lines = list(range(_SMALL_CLASSES + 1))
     while lines[-1] < 1 << 31:
         lines.append(lines[-1] * 5 // 4)
@@ -69,6 +69,9 @@ def _capacities() -> npt.NDArray[np.int64]:
 
 
 CAPACITIES = _capacities()
+
+_DIVIDED = int(LIMITS.max()) // LINE * 5 // 4 + CHILDREN
+"""Lines that the children of the fullest leaf take up at most."""
 
 _ONE = np.uint64(1)
 NODE = np.uint64(1 << 63)
@@ -78,13 +81,13 @@ SHIFT = np.uint64(32)
 _CHILD = np.uint64(CHILDREN - 1)
 
 
-@compiled
+@lean
 def signed(number: np.uint64) -> int:
     """A signed integer: numba turns an unsigned one with a signed one into a float."""
     return np.int64(number)  # type: ignore[return-value]
 
 
-@compiled
+@lean
 def popcount(bits: np.uint64) -> int:
     """Number of ones, by the textbook sums in parallel (which LLVM knows as one instruction)."""
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -93,25 +96,25 @@ def popcount(bits: np.uint64) -> int:
     return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@compiled
+@lean
 def limit_of(place: int) -> int:
     """How many fingerprints the leaf whose head stands there may hold."""
     return int(LIMITS[signed((np.uint64(place) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(61))])
 
 
-@compiled
+@lean
 def child_of(value: np.uint64, level: int) -> int:
     """The three bits of a fingerprint that choose a child at a level."""
     return signed((value >> np.uint64(64 - STEP - STEP * level)) & _CHILD)
 
 
-@compiled
+@lean
 def leaf(line: int, count: int) -> np.uint64:
     """Head of a leaf."""
     return (np.uint64(line) << SHIFT) | np.uint64(count)
 
 
-@compiled
+@lean
 def lines_for(count: int) -> int:
     """Lines of the extent that holds ``count`` fingerprints."""
     lines = (count + LINE - 1) // LINE
@@ -123,7 +126,7 @@ def lines_for(count: int) -> int:
     return int(CAPACITIES[size])
 
 
-@compiled
+@lean
 def _allocate(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], lines: int) -> int:
     """First of so many neighbouring lines not in use, free ones if some are found soon, else new ones; there must be room."""
     if lines == 0:
@@ -145,13 +148,13 @@ def _allocate(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], lines: 
     return int(line)
 
 
-@compiled
+@lean
 def _release(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], line: int, lines: int) -> None:
     free[line : line + lines] = 1
     state[FREE] += lines
 
 
-@compiled
+@lean
 def _resized(
     values: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.uint32],
@@ -163,9 +166,9 @@ def _resized(
     """Head of a leaf after its extent has been made to fit another number of fingerprints."""
     line, before = signed(head >> SHIFT), signed(head & COUNT)
     old, new = lines_for(before), lines_for(count)
-    if new > old > 0 and new == old + 1 and line + old < state[TOP] and free[line + old]:
-        free[line + old] = 0
-        state[FREE] -= 1
+    if new > old > 0 and line + new <= state[TOP] and free[line + old : line + new].all():
+        free[line + old : line + new] = 0
+        state[FREE] -= new - old
     elif new > old:
         moved = _allocate(free, state, new)
         for i in range(before):
@@ -178,7 +181,7 @@ def _resized(
     return leaf(line if count > 0 else 0, count)
 
 
-@compiled
+@lean
 def _divide(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],
@@ -212,7 +215,7 @@ def _divide(
     heads[place] = NODE | np.uint64(node)
 
 
-@compiled
+@lean
 def place_of(heads: npt.NDArray[np.uint64], value: np.uint64) -> tuple[int, int]:
     """Where the head of a fingerprint's leaf stands, and its level."""
     place, level = 0, 0
@@ -226,18 +229,18 @@ ADDED, NO_ROOM = 0, 1
 """What :func:`add` answers. ``NO_ROOM``: nothing is changed; an array must grow first."""
 
 
-@compiled
+@lean
 def has_room(
     heads: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64], state: npt.NDArray[np.int64], lines: int
 ) -> bool:
     """Whether a leaf can be divided, level after level, and one can be given an extent of ``lines``."""
     return bool(
         (state[NODES] + DEEPEST) * CHILDREN <= heads.size
-        and (state[TOP] + lines + DEEPEST * CHILDREN * 4) * LINE <= values.size
+        and (state[TOP] + lines + DEEPEST * _DIVIDED) * LINE <= values.size
     )
 
 
-@compiled
+@lean
 def add(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],
@@ -265,7 +268,7 @@ def add(
     return ADDED
 
 
-@compiled
+@lean
 def add_many(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],
@@ -311,7 +314,7 @@ def gather_neighbours(
         places[bucket] += 1
 
 
-@compiled
+@lean
 def locate(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],
@@ -328,7 +331,7 @@ def locate(
     return -1
 
 
-@compiled
+@lean
 def remove(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled
+from neardup.compiled import compiled, lean
 from neardup.index.kernels import CHILDREN, COUNT, DEEPEST, LINE, NODE, SHIFT, popcount, signed
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LINE_BITS = np.uint64(3)
 
 
-@compiled
+@lean
 def compare(
     values: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.uint32],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled
+from neardup.compiled import lean
 from neardup.index.kernels import CHILDREN, STEP
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ PAD = STEP
 FLIPPED = np.array([pattern.bit_count() for pattern in range(CHILDREN)], dtype=np.int64)
 
 
-@compiled
+@lean
 def sums_behind(
     odds: npt.NDArray[np.float64],
     max_distance: int,
@@ -48,7 +48,7 @@ def sums_behind(
             sums[s] = (below[s] + ones * below[s - 1]) + (twos * below[s - 2] + threes * below[s - 3])
 
 
-@compiled
+@lean
 def share_among_children(
     level: int,
     max_distance: int,

@@ -4,7 +4,8 @@ The bits in which a near-duplicate's fingerprint differs are weak bits (Sood, se
 from the query's own bit weights. Every turning, to a node or a leaf, has the probability that a near-duplicate at exactly
 ``max_distance`` lies below it. Turnings wait in buckets by that probability, and the most probable is taken next, until the leaves
 probed cover the wanted share. The thesis takes combinations of bits out of a heap (section IV.B, algorithm 2); buckets, four
-to a factor of two, order them nearly as well, and nothing is compared.
+to a factor of two, order them nearly as well, and nothing is compared. From a turning the walk goes down to the leaf in which
+nothing more is flipped, and what turns off on the way, with enough probability to matter, waits.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled
+from neardup.compiled import inlined, lean
 from neardup.index.flips import flip_odds
+from neardup.index.instructions import prefetch, reaching, trailing_zeros
 from neardup.index.kernels import (
     ADDED,
     CANDIDATES,
@@ -32,7 +34,6 @@ from neardup.index.kernels import (
     signed,
 )
 from neardup.index.leaves import compare
-from neardup.index.prefetch import prefetch
 from neardup.index.shares import FLIPPED, LEVELS, PAD, share_among_children, sums_behind
 
 if TYPE_CHECKING:
@@ -57,19 +58,19 @@ _ROOM = 1 << 12
 _BUDGET_BITS = 5
 _BUDGET = (1 << _BUDGET_BITS) - 1
 
-_HEAD, _CODE, _PRODUCT, _CHANCE, _NEXT, _FIELDS = range(6)
-"""Of a turning: the head it leads to; its level, and the number of bits left to flip; the product of the odds of the bits flipped so far,
-and its probability (floats, by their bits); the next one of its bucket, or of the free ones."""
+_HEAD, _CODE, _WEIGHT, _NEXT, _FIELDS = range(5)
+"""Of a turning: the head it leads to; its level, and the number of bits left to flip; of a leaf its probability, of a node the product of the
+odds of the bits flipped so far (floats, by their bits); the next one of its bucket, or of the free ones."""
 
 _BUCKETS = 256
 _BUCKET_SHIFT = np.uint64(50)
 """A bucket by the exponent of the probability and two bits more: four to a factor of two."""
 _GATHERED = 8
 """Leaves that are asked for before the first of them is compared with."""
-_RING, _CHOSEN = _BUCKETS, _BUCKETS + _GATHERED
-_FREE, _USED, _WAITING, _READY, _QUEUE = range(_CHOSEN + CHILDREN, _CHOSEN + CHILDREN + 5)
-"""Parts of the queue: first turnings of the buckets; leaves asked for; patterns that are turned to; the first free turning; turnings ever
-used; turnings that wait; levels whose shares are there."""
+_RING = _BUCKETS
+_FREE, _USED, _WAITING, _READY, _QUEUE = range(_RING + _GATHERED, _RING + _GATHERED + 5)
+"""Parts of the queue: first turnings of the buckets; leaves asked for; the first free turning; turnings ever used; turnings that wait; levels
+whose shares are there."""
 
 _ODDS, _BEHIND, _PATTERNS, _TABLES = 0, 1, 2 + LEVELS, 2 + 2 * LEVELS
 
@@ -85,13 +86,13 @@ def workspace() -> Workspace:
     return np.zeros((_TABLES, 64)), shares, turnings, np.zeros(_QUEUE, dtype=np.int64)
 
 
-@compiled
+@lean
 def search(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.uint32],
     state: npt.NDArray[np.int64],
-    value: np.uint64,
+    asked: npt.NDArray[np.uint64],
     weights: npt.NDArray[np.float64],
     max_distance: int,
     recall: float,
@@ -110,10 +111,13 @@ def search(
     their prefix than are left to flip; these are probed for a recall of 1 only. The leaf of the query's own prefix comes first, so an exact
     twin is always found.
 
-    ``weights``: shape (64,). Scratch: :func:`workspace`. ``matches``: shape (m, 3), receives row, value and distance of the first
+    ``asked``: shape (1,), the query's fingerprint; ``weights``: shape (64,). Scratch: :func:`workspace`. ``matches``: shape (m, 3), receives row, value and distance of the first
     m matches. Adds to the costs in ``state``; returns the number of matches.
     """
     state[QUERIES] += 1
+    value = asked[0]
+    for bit in range(0, 64, LINE):
+        prefetch(weights, bit)  # comes while the tree is read
     place, level = place_of(heads, value)
     head = heads[place]
     if max_distance == 0 or level == 0:
@@ -131,7 +135,7 @@ def search(
     done, last, queue[_READY] = np.inf, np.inf, 0
     while wanted > 0.0 and found < most:
         mass, last, found = _descend(
-            heads, values, rows, state, value, max_distance, most, behind, patterns, shares, turnings, queue,
+            heads, values, rows, state, value, place, max_distance, most, behind, patterns, shares, turnings, queue,
             matches, wanted, floor, done, found,
         )  # fmt: skip
         wanted -= mass
@@ -143,14 +147,14 @@ def search(
     return found
 
 
-@compiled
+@lean
 def search_or_add(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.uint32],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
-    value: np.uint64,
+    asked: npt.NDArray[np.uint64],
     weights: npt.NDArray[np.float64],
     max_distance: int,
     recall: float,
@@ -163,21 +167,22 @@ def search_or_add(
 ) -> tuple[int, int]:
     """:func:`search` for one match; if there is none, :func:`neardup.index.kernels.add`, with its answer."""
     found = search(
-        heads, values, rows, state, value, weights, max_distance, recall, 1, tables, shares, turnings, queue,
+        heads, values, rows, state, asked, weights, max_distance, recall, 1, tables, shares, turnings, queue,
         matches,
     )  # fmt: skip
     if found > 0:
         return found, ADDED
-    return 0, add(heads, values, rows, free, state, value, row)
+    return 0, add(heads, values, rows, free, state, asked[0], row)
 
 
-@compiled
+@lean
 def _descend(
     heads: npt.NDArray[np.uint64],
     values: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.uint32],
     state: npt.NDArray[np.int64],
     value: np.uint64,
+    own_place: int,
     max_distance: int,
     most: int,
     behind: npt.NDArray[np.float64],
@@ -191,29 +196,27 @@ def _descend(
     done: float,
     found: int,
 ) -> tuple[float, float, int]:
-    """Take turnings of at least ``floor``, most probable first, and pass by the leaves that have ``done``.
+    """Take turnings of at least ``floor``, most probable first, and pass by the leaves that have ``done``, and that at ``own_place``.
 
     Returns the probability covered, that of the last leaf, and the number of matches.
     """
-    top = _leave_own_path(heads, value, max_distance, behind, patterns, shares, turnings, queue, floor)
+    queue[:_BUCKETS] = -1
+    queue[_FREE], queue[_USED], queue[_WAITING] = -1, 0, 0
+    whole = behind[0, PAD + max_distance]
+    top = _exponent(whole)
     bucket, first, end = 0, 0, 0
     mass, chance = 0.0, np.inf
+    if whole >= floor:
+        _push(heads[0], 0, max_distance, 1.0, whole, turnings, queue, bucket, top)
     while queue[_WAITING] > 0 and mass < wanted:
-        while queue[bucket] < 0:
-            bucket += 1
-        at = queue[bucket]
-        queue[bucket] = turnings[at, _NEXT]
-        queue[_FREE], turnings[at, _NEXT] = at, queue[_FREE]
-        queue[_WAITING] -= 1
-        head, code = np.uint64(turnings[at, _HEAD]), turnings[at, _CODE]
+        bucket, head, code, weight = _take(turnings, queue, bucket)
         if head & NODE:
-            product = np.int64(turnings[at, _PRODUCT]).view(np.float64)
-            if code >> _BUDGET_BITS == queue[_READY]:
-                share_among_children(queue[_READY], max_distance, behind, patterns, shares)
-                queue[_READY] += 1
-            _turn(heads, head, value, code, product, 0, patterns, shares, turnings, queue, bucket, top, floor)
+            _follow(
+                heads, head, value, own_place, code, weight, max_distance, behind, patterns, shares, turnings, queue, bucket, top,
+                floor,
+            )  # fmt: skip
             continue
-        chance = np.int64(turnings[at, _CHANCE]).view(np.float64)
+        chance = weight
         if chance < done:
             mass += chance
             _fetch_leaf(values, head)
@@ -234,42 +237,16 @@ def _descend(
     return mass, chance, found
 
 
-@compiled
-def _leave_own_path(
-    heads: npt.NDArray[np.uint64],
-    value: np.uint64,
-    max_distance: int,
-    behind: npt.NDArray[np.float64],
-    patterns: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
-    queue: npt.NDArray[np.int64],
-    floor: float,
-) -> int:
-    """Empty the queue and put into it what turns off from the path on which no bit is flipped; returns the exponent of bucket 0."""
-    queue[:_BUCKETS] = -1
-    queue[_FREE], queue[_USED], queue[_WAITING] = -1, 0, 0
-    top = signed(np.float64(behind[0, PAD + max_distance]).view(np.uint64) >> _BUCKET_SHIFT)
-    head, level = heads[0], 0
-    while head & NODE and behind[level, PAD + max_distance] >= floor:
-        if level == queue[_READY]:
-            share_among_children(level, max_distance, behind, patterns, shares)
-            queue[_READY] += 1
-        code = (level << _BUDGET_BITS) + max_distance
-        _turn(heads, head, value, code, 1.0, 1, patterns, shares, turnings, queue, 0, top, floor)
-        head = heads[signed(head & COUNT) * CHILDREN + child_of(value, level)]
-        level += 1
-    return top
-
-
-@compiled
-def _turn(
+@inlined
+def _follow(
     heads: npt.NDArray[np.uint64],
     head: np.uint64,
     value: np.uint64,
+    own_place: int,
     code: int,
     product: float,
-    lowest: int,
+    max_distance: int,
+    behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
     shares: npt.NDArray[np.float64],
     turnings: npt.NDArray[np.int64],
@@ -278,48 +255,90 @@ def _turn(
     top: int,
     floor: float,
 ) -> None:
-    """Put the children of a node that reach the floor into their buckets, which are ``bucket`` or later ones; patterns from ``lowest`` on.
-
-    The shares of its level are there: both callers see to that, because done in here it makes searches take a third longer.
-    """
+    """Go down from a node to its leaf in which no more bits are flipped; that leaf and all that turns off go into the queue."""
     level, budget = code >> _BUDGET_BITS, code & _BUDGET
-    first, own = signed(head & COUNT) * CHILDREN, child_of(value, level)
-    share, chosen = shares[level, budget], queue[_CHOSEN:]
-    count = 0
-    # Without a branch: which children reach the floor cannot be foreseen.
-    for pattern in range(lowest, CHILDREN):
-        chosen[count] = pattern
-        count += product * share[pattern] >= floor
-    for i in range(count):
-        pattern = chosen[i]
-        rest = budget - FLIPPED[pattern]
-        if rest < 0:
-            continue  # without a floor all are chosen
-        chance = product * share[pattern]
-        child = heads[first + (own ^ pattern)]
-        at = queue[_FREE]
-        if at >= 0:
-            queue[_FREE] = turnings[at, _NEXT]
-        else:
-            at = queue[_USED]
-            queue[_USED] += 1
-        # When many wait, into the present bucket: what is taken next is then one of these, and going down like that needs little room.
-        to = bucket
-        if queue[_WAITING] < _ROOM:
-            fall = top - signed(np.float64(chance).view(np.uint64) >> _BUCKET_SHIFT)
-            to = max(bucket, min(fall, _BUCKETS - 1))
-        turnings[at, _HEAD] = np.int64(child)
-        turnings[at, _CODE] = ((level + 1) << _BUDGET_BITS) + rest
-        turnings[at, _PRODUCT] = np.float64(product * patterns[level, pattern]).view(np.int64)
-        turnings[at, _CHANCE] = np.float64(chance).view(np.int64)
-        turnings[at, _NEXT] = queue[to]
-        queue[to] = at
-        queue[_WAITING] += 1
-        # Of a leaf for nothing, but asking would take longer.
-        prefetch(heads, signed(child & COUNT) * CHILDREN)
+    place, chance = 0, 0.0
+    while head & NODE:
+        if level == queue[_READY]:
+            share_among_children(level, max_distance, behind, patterns, shares)
+            queue[_READY] += 1
+        first, own = signed(head & COUNT) * CHILDREN, child_of(value, level)
+        share = shares[level, budget]
+        level += 1
+        turned_to = reaching(share, product, floor) & ~1
+        while turned_to:
+            pattern = trailing_zeros(turned_to)
+            turned_to &= turned_to - 1
+            rest = budget - FLIPPED[pattern]
+            if rest < 0:
+                continue  # without a floor all are turned to
+            child = heads[first + (own ^ pattern)]
+            # Of a leaf for nothing, but asking would take longer.
+            prefetch(heads, signed(child & COUNT) * CHILDREN)
+            farther = product * patterns[level - 1, pattern]
+            _push(child, level, rest, farther, product * share[pattern], turnings, queue, bucket, top)
+        chance = product * share[0]
+        if not chance >= floor:
+            return
+        place = first + own
+        head = heads[place]
+    if place != own_place:
+        _push(head, level, budget, product, chance, turnings, queue, bucket, top)
 
 
-@compiled
+@inlined
+def _push(
+    head: np.uint64,
+    level: int,
+    budget: int,
+    product: float,
+    chance: float,
+    turnings: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
+    bucket: int,
+    top: int,
+) -> None:
+    """Put a turning into its bucket, which is ``bucket`` or a later one; ``top``: the exponent of bucket 0."""
+    at = queue[_FREE]
+    if at >= 0:
+        queue[_FREE] = turnings[at, _NEXT]
+    else:
+        at = queue[_USED]
+        queue[_USED] += 1
+    # When many wait, into the present bucket: what is taken next is then one of these, and going down like that needs little room.
+    to = bucket
+    if queue[_WAITING] < _ROOM:
+        to = max(bucket, min(top - _exponent(chance), _BUCKETS - 1))
+    turnings[at, _HEAD] = np.int64(head)
+    turnings[at, _CODE] = (level << _BUDGET_BITS) + budget
+    turnings[at, _WEIGHT] = np.float64(product if head & NODE else chance).view(np.int64)
+    turnings[at, _NEXT] = queue[to]
+    queue[to] = at
+    queue[_WAITING] += 1
+
+
+@inlined
+def _take(
+    turnings: npt.NDArray[np.int64], queue: npt.NDArray[np.int64], bucket: int
+) -> tuple[int, np.uint64, int, float]:
+    """A turning out of the first bucket from ``bucket`` on that has any (one has): that bucket, then head, code and weight."""
+    while queue[bucket] < 0:
+        bucket += 1
+    at = queue[bucket]
+    queue[bucket] = turnings[at, _NEXT]
+    queue[_FREE], turnings[at, _NEXT] = at, queue[_FREE]
+    queue[_WAITING] -= 1
+    head, weight = np.uint64(turnings[at, _HEAD]), np.int64(turnings[at, _WEIGHT]).view(np.float64)
+    return bucket, head, int(turnings[at, _CODE]), weight
+
+
+@inlined
+def _exponent(chance: float) -> int:
+    """Of a probability, in quarters."""
+    return signed(np.float64(chance).view(np.uint64) >> _BUCKET_SHIFT)
+
+
+@inlined
 def _fetch_leaf(values: npt.NDArray[np.uint64], head: np.uint64) -> None:
     """Ask for the fingerprints of a leaf."""
     line = signed(head >> SHIFT)
@@ -327,7 +346,7 @@ def _fetch_leaf(values: npt.NDArray[np.uint64], head: np.uint64) -> None:
         prefetch(values, (line + ahead) * LINE)
 
 
-@compiled
+@inlined
 def _compare_counted(
     values: npt.NDArray[np.uint64],
     rows: npt.NDArray[np.uint32],

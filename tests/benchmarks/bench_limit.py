@@ -44,11 +44,11 @@ RECALL = 0.95
 REPETITIONS = 5
 _READS = 2_000_000
 _OWN = "    place, level = place_of(heads, value)\n"
-_NODE = "            if code >> _BUDGET_BITS == queue[_READY]:\n"
+_NODE = "        if level == queue[_READY]:\n"
 _COUNTERS = (
     # The steps down the query's own path, a node whose children are looked at, the lines of a leaf compared with.
     (_OWN, f"{_OWN}    state[QUERIES] += level\n"),
-    (_NODE, f"            state[QUERIES] += 1\n{_NODE}"),
+    (_NODE, f"        state[QUERIES] += 1\n{_NODE}"),
     ("state[CANDIDATES] += met\n", "state[CANDIDATES] += (met + LINE - 1) // LINE\n"),
 )
 
@@ -91,7 +91,19 @@ def asking(search: Any) -> Any:
         for i in range(queries.size):
             for j in range(64):
                 wide[j] = weights[i, j]
-            given = (heads, values, rows, state, queries[i], wide, H, recall, most, *workspace, matches)
+            given = (
+                heads,
+                values,
+                rows,
+                state,
+                queries[i : i + 1],
+                wide,
+                H,
+                recall,
+                most,
+                *workspace,
+                matches,
+            )
             found += search(*given)
         return found
 

@@ -37,7 +37,7 @@ _INSTRUMENTED = ["neardup", "bs4"]
 _COMPILED = [
     "neardup.batch_kernels", "neardup.batch_pairs", "neardup.compiled", "neardup.evaluation.counting_kernels",
     "neardup.feature_kernels", "neardup.index.flips", "neardup.index.kernels", "neardup.index.leaves",
-    "neardup.index.prefetch", "neardup.index.table_kernels", "neardup.index.walk", "neardup.join",
+    "neardup.index.instructions", "neardup.index.table_kernels", "neardup.index.walk", "neardup.join",
     "neardup.page_kernels", "neardup.simhash",
 ]  # fmt: skip
 """numba cannot compile what is instrumented."""
