@@ -7,7 +7,8 @@ The model is the thesis's, with the constants measured on the machine it runs on
 - Manku's tables: C(z, x) of them (eq. 6.7), X = L · 2^(d - x·f/z) fingerprints compared (eq. 6.6), memory as eq. 6.12, and
   multi-index hashing likewise with the probes of its radii.
 
-Fingerprints of pages are skewed: stored ones, if given, tell by how much more than evenly spread ones.
+Fingerprints of pages are skewed: stored ones, if given, tell by how much more than evenly spread ones, and how that grows: with their number
+to the power that it grows with from a quarter of them to all.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from neardup.index.base import Index
 
 MEASURED_PAGES = 1_000_000
-"""Indexes are built up to this size; what is larger is calculated."""
+"""Exact indexes are built up to this size; what is larger is calculated."""
+MEASURED_PSM = 10_000_000
+"""And PSM's, of which so many are stored in a second or two."""
 
 _QUERIES = 2_000
 _SCANS = 50
@@ -162,39 +165,59 @@ def _measure(index: Index, values: npt.NDArray[np.uint64], queries: Sequence[Fin
     )
 
 
-def _stored(pages: int, sample: Sample | None) -> npt.NDArray[np.uint64]:
+def _stored(pages: int, sample: Sample | None, most: int) -> npt.NDArray[np.uint64]:
     """What to build the measured index of."""
-    size = min(pages, MEASURED_PAGES)
+    size = min(pages, most)
     if sample is not None:
         return sample.values[:size]
     return np.random.default_rng(2).integers(0, 2**64 - 1, size=size, dtype=np.uint64, endpoint=True)
 
 
+def _growth(quarter: float, whole: float, factor: float) -> float:
+    """What else a figure grows by with ``factor`` times the fingerprints, as a power of their number, as from a quarter of them to all."""
+    return float(max(1.0, whole / quarter) ** (math.log(factor) / math.log(4.0)))
+
+
 def _psm(
     pages: int, max_distance: int, recall: float, queries: Sequence[Fingerprint], sample: Sample | None
 ) -> Cost:
-    values = _stored(pages, sample)
-    built = PSMIndex(max_distance=max_distance, recall=recall)
-    measured = _measure(built, values, queries)
-    model = probes_of_psm(len(values), max_distance=max_distance, recall=recall, queries=queries)
+    def measure(values: npt.NDArray[np.uint64]) -> _PSMMeasured:
+        built = PSMIndex(max_distance=max_distance, recall=recall)
+        whole = _measure(built, values, queries)
+        low = PSMIndex.from_arrays(built.arrays(), max_distance=max_distance, recall=recall / 2)
+        few = _measure(low, values, queries)
+        model = probes_of_psm(len(values), max_distance=max_distance, recall=recall, queries=queries)
+        each = max(0.0, whole.microseconds - few.microseconds) / max(1.0, whole.probes - few.probes)
+        return _PSMMeasured(whole, each, whole.probes / model[1], whole.candidates / model[2])
+
+    values = _stored(pages, sample, MEASURED_PSM)
+    made = measure(values)
     bits, probes, candidates = probes_of_psm(pages, max_distance=max_distance, recall=recall, queries=queries)
-    # What the model leaves out (the skew of real fingerprints above all) is taken from the index that was built.
-    probes *= measured.probes / model[1]
-    candidates *= measured.candidates / model[2]
-    low = PSMIndex.from_arrays(built.arrays(), max_distance=max_distance, recall=recall / 2)
-    few = _measure(low, values, queries)
-    each = max(0.0, measured.microseconds - few.microseconds) / max(1.0, measured.probes - few.probes)
-    fixed = max(0.0, measured.microseconds - each * measured.probes)
-    each += candidates / probes / kernels.LINE * _further(built.nbytes, pages * measured.bytes_each)
-    return Cost(
-        "psm",
-        recall,
-        bits,
-        float(probes),
-        float(candidates),
-        pages * measured.bytes_each,
-        float(fixed + each * probes),
-    )
+    probes *= made.more_probes
+    candidates *= made.more_candidates
+    each, bytes_each = made.each, made.whole.bytes_each
+    near = len(values)
+    if sample is not None and pages > len(values):
+        quarter, factor = measure(values[::4]), pages / len(values)
+        probes *= _growth(quarter.more_probes, made.more_probes, factor)
+        candidates *= _growth(quarter.more_candidates, made.more_candidates, factor)
+        # What of the time comes from the size alone, evenly spread ones tell.
+        near = min(pages, MEASURED_PSM)
+        large, small = measure(_stored(near, None, near)), measure(_stored(len(values), None, near))
+        each *= large.each / small.each
+    fixed = max(0.0, made.whole.microseconds - made.each * made.whole.probes)
+    each += candidates / probes / kernels.LINE * _further(near * bytes_each, pages * bytes_each)
+    time = float(fixed + each * probes)
+    return Cost("psm", recall, bits, float(probes), float(candidates), pages * bytes_each, time)
+
+
+class _PSMMeasured(NamedTuple):
+    """``each``: microseconds a probe; how many more probes and candidates there are than the model says."""
+
+    whole: _Measured
+    each: float
+    more_probes: float
+    more_candidates: float
 
 
 def _further(near_bytes: float, far_bytes: float) -> float:
@@ -238,22 +261,27 @@ def _tables(
     queries: Sequence[Fingerprint],
     sample: Sample | None,
 ) -> Cost:
-    values = _stored(pages, sample)
+    values = _stored(pages, sample, MEASURED_PAGES)
     empty = _measure(type(index)(max_distance=index.max_distance), values[:1], queries)
     measured = _measure(index, values, queries)
     _, model_probes, model_candidates, model_bytes = work_of_tables(index, len(values))
     bits, probes, candidates, nbytes = work_of_tables(index, pages)
-    skew = measured.candidates / max(1e-9, model_candidates)
+    skew = far_skew = measured.candidates / max(1e-9, model_candidates)
+    if sample is not None and pages > len(values):
+        quarter = values[::4]
+        few = _measure(type(index)(max_distance=index.max_distance), quarter, queries)
+        few_skew = few.candidates / max(1e-9, work_of_tables(index, len(quarter))[2])
+        far_skew *= _growth(few_skew, skew, pages / len(values))
     each = max(0.0, measured.microseconds - empty.microseconds) / (
         model_probes * _PROBE_IN_CANDIDATES + model_candidates * skew
     )
-    time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates * skew)
+    time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates * far_skew)
     time += probes * _further(model_bytes, nbytes)  # what follows in a run is fetched ahead
-    return Cost(name, 1.0, bits, probes, candidates * skew, nbytes, time)
+    return Cost(name, 1.0, bits, probes, candidates * far_skew, nbytes, time)
 
 
 def _scan(pages: int, max_distance: int, queries: Sequence[Fingerprint], sample: Sample | None) -> Cost:
-    values = _stored(pages, sample)
+    values = _stored(pages, sample, MEASURED_PAGES)
     measured = _measure(LinearScan(max_distance=max_distance), values, queries[:_SCANS])
     time = measured.microseconds * pages / len(values)
     return Cost("scan", 1.0, 0.0, 0.0, float(pages), measured.bytes_each * pages, time)

@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.compiled import lean
 from neardup.index.kernels import CANDIDATES, COSTS, EMPTY_PROBES, PROBES, QUERIES, STATE_SIZE
-from neardup.index.walk import search, workspace
+from neardup.index.walk import ENDED_AT, search, workspace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -63,11 +63,13 @@ def match_block(
     max_distance: int,
     recall: float,
     most: int,
+    ended_at: float,
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """Matches of a block of queries in a tree (heads, values, rows) that nobody changes meanwhile, in columns query, row, value, distance,
-    shape (n, 4), and what it cost, as of ``state[COSTS]``.
+    shape (n, 4), and what it cost, as of ``state[COSTS]``. ``ended_at``: probability that recent searches ended at.
     """
     tables, shares, turnings, queue = workspace()
+    shares[ENDED_AT] = ended_at
     state = np.zeros(STATE_SIZE, dtype=np.int64)
     parts = [np.empty((0, 4), dtype=np.uint64)]
     room, done = max(64, len(asked)), 0

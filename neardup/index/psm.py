@@ -74,6 +74,7 @@ class PSMIndex:
         self._workspace = walk.workspace()
         self._asked = np.zeros(1, dtype=np.uint64)
         self._matches = np.zeros((_FIRST_MATCHES, 3), dtype=np.uint64)
+        self._first = self._matches[0]
 
     @property
     def stats(self) -> ProbeStats:
@@ -135,7 +136,7 @@ class PSMIndex:
         return True
 
     def find_first(self, query: Fingerprint) -> Match | None:
-        return Match(*self._matches[0].tolist()) if self._search(query, most=1) else None
+        return Match(*self._first.tolist()) if self._search(query, most=1) else None
 
     def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
         check_rows(row, row)
@@ -146,7 +147,7 @@ class PSMIndex:
             *self._workspace, self._matches,
         )  # fmt: skip
         if found:
-            return Match(*self._matches[0].tolist())
+            return Match(*self._first.tolist())
         if answer == kernels.NO_ROOM:
             self.add(query.value, row)
         return None
@@ -158,6 +159,7 @@ class PSMIndex:
         costs = self._state[kernels.COSTS].copy()
         while (found := self._search(query, most=most)) > len(self._matches):
             self._matches = np.zeros((2 * found, 3), dtype=np.uint64)
+            self._first = self._matches[0]
             self._state[kernels.COSTS] = costs
         return self._matches[:found].copy()
 
@@ -184,19 +186,24 @@ class PSMIndex:
         asked = np.ascontiguousarray(values, dtype=np.uint64)
         weighted = np.ascontiguousarray(weights, dtype=np.float64)
         arrays, most = (self._heads, self._values, self._rows), ANY_NUMBER if every else 1
+        ended_at = float(self._workspace[1][walk.ENDED_AT])
 
         def match(start: int) -> npt.NDArray[np.uint64]:
             block = slice(start, start + many.BLOCK)
             found, costs = many.match_block(
-                arrays, asked[block], weighted[block], self.max_distance, self.recall, most
+                arrays, asked[block], weighted[block], self.max_distance, self.recall, most, ended_at
             )
             found[:, 0] += np.uint64(start)
             all_costs.append(costs)
             return found
 
         all_costs: list[npt.NDArray[np.int64]] = []
-        with ThreadPoolExecutor(threads, thread_name_prefix="neardup-index") as pool:
-            found = list(pool.map(match, range(0, len(asked), many.BLOCK)))
+        blocks = range(0, len(asked), many.BLOCK)
+        if threads == 1:
+            found = list(map(match, blocks))
+        else:
+            with ThreadPoolExecutor(threads, thread_name_prefix="neardup-index") as pool:
+                found = list(pool.map(match, blocks))
         self._state[kernels.COSTS] += np.sum(all_costs, axis=0, dtype=np.int64)
         return np.concatenate(found) if found else np.empty((0, 4), dtype=np.uint64)
 
@@ -254,7 +261,8 @@ class PSMIndex:
         ]
 
     def _search(self, query: Fingerprint, *, most: int) -> int:
-        self._flush()
+        if self._waiting:
+            self._flush()
         self._asked[0] = query.value  # a quarter of a microsecond less than making a scalar
         return walk.search(
             self._heads, self._values, self._rows, self._state, self._asked, query.weights, self.max_distance, self.recall, most,

@@ -74,14 +74,17 @@ whose shares are there."""
 
 _ODDS, _BEHIND, _PATTERNS, _TABLES = 0, 1, 2 + LEVELS, 2 + 2 * LEVELS
 
+ENDED_AT = LEVELS, 0, 0
+"""Where among the shares the probability stands that recent searches ended at."""
+
 
 def workspace() -> Workspace:
     """Scratch memory of :func:`search`, one for each thread.
 
-    Tables of odds; shares of children (and, at [LEVELS, 0, 0], the probability that searches ended at); turnings; their queue.
+    Tables of odds; shares of children (and what is :data:`ENDED_AT`); turnings; their queue.
     """
     shares = np.zeros((LEVELS + 1, _BUDGET + 1, CHILDREN))
-    shares[LEVELS, 0, 0] = _FIRST_GUESS
+    shares[ENDED_AT] = _FIRST_GUESS
     turnings = np.zeros((_ROOM + CHILDREN * LEVELS, _FIELDS), dtype=np.int64)
     return np.zeros((_TABLES, 64)), shares, turnings, np.zeros(_QUEUE, dtype=np.int64)
 
@@ -131,7 +134,7 @@ def search(
     wanted, floor = np.inf, 0.0  # of a recall of 1: all
     if recall < 1.0:
         wanted = recall * whole - behind[level, PAD + max_distance]
-        floor = max(_BELOW * max(shares[LEVELS, 0, 0], _LEAST_GUESS) * whole, _LEAST)
+        floor = max(_BELOW * max(shares[ENDED_AT], _LEAST_GUESS) * whole, _LEAST)
     done, last, queue[_READY] = np.inf, np.inf, 0
     while wanted > 0.0 and found < most:
         mass, last, found = _descend(
@@ -143,7 +146,7 @@ def search(
             return found
         done, floor = floor, floor * _LOWER
     if last < np.inf and found < most:
-        shares[LEVELS, 0, 0] += _MEMORY * (last / whole - shares[LEVELS, 0, 0])
+        shares[ENDED_AT] += _MEMORY * (last / whole - shares[ENDED_AT])
     return found
 
 

@@ -102,7 +102,7 @@ class Peer:
 
 
 _STORED: WeakKeyDictionary[Any, dict[int, Any]] = WeakKeyDictionary()
-"""What each index of this project was given, by first row: the batch search takes an array, not an index."""
+"""What each index of this project was given, by first row: the exact batch search takes an array, not an index."""
 
 
 class Neardup(Peer):
@@ -149,6 +149,8 @@ class Neardup(Peer):
 
     def prepare_batch(self, queries: Any) -> Any:
         values = np.array([query.value for query in queries], dtype=np.uint64)
+        if not self.exact:
+            return values, np.array([query.weights for query in queries])
         weak_bits = np.frombuffer(b"".join(query.pack_weak_bits() for query in queries), dtype=np.uint8)
         parts = _STORED[self.index]
         stored = np.concatenate([np.asarray(parts[row], dtype=np.uint64) for row in sorted(parts)])
@@ -156,21 +158,23 @@ class Neardup(Peer):
         return values, weak_bits.reshape(len(values), -1), stored
 
     def batch(self, queries: Any) -> Any:
+        if not self.exact:
+            return len(queries[0]), self.index.match_many(*queries, every=self.returns_all)
         values, weak_bits, stored = queries
         options = batch.Options(
             max_distance=DISTANCE,
-            recall=self.settings.get("recall", 0.95),
-            exact=self.exact,
+            exact=True,
             every=self.returns_all,
             threads=1,
-            search="blocks" if self.exact else "psm",
+            search="blocks",
         )
         return len(values), batch.match(values, stored, weak_bits=weak_bits, options=options)
 
     def batch_rows(self, answer: Any) -> list[Rows]:
         count, matches = answer
         found: list[Rows] = [[] for _ in range(count)]
-        for query, row in zip(matches["query"].tolist(), matches["row"].tolist(), strict=True):
+        pairs = [matches["query"], matches["row"]] if self.exact else [matches[:, 0], matches[:, 1]]
+        for query, row in zip(*(column.tolist() for column in pairs), strict=True):
             found[query].append(row)
         return found
 
@@ -369,7 +373,7 @@ def as_bytes(values: Values) -> npt.NDArray[np.uint8]:
 def all_peers(n: int) -> list[Peer]:
     """Every peer with every setting compared at n stored fingerprints, as far as what they need can be imported."""
     peers: list[Peer] = []
-    for recall in (0.50, 0.70, 0.90, 0.95, 0.99):
+    for recall in (0.50, 0.70, 0.80, 0.90, 0.95, 0.99):
         peers += [Neardup(PSMIndex, first=True, recall=recall), Neardup(PSMIndex, first=False, recall=recall)]
     if _there("neardup.index.tables"):
         tables: Any = importlib.import_module("neardup.index.tables")
@@ -378,7 +382,7 @@ def all_peers(n: int) -> list[Peer]:
                 peers += [Neardup(getattr(tables, kind), first=first) for first in (True, False)]
     if _there("faiss"):
         lists = max(16, 1 << round(np.log2(n**0.5)))
-        hashing = [(16, 1), (24, 1), (24, 2), (32, 1), (32, 2), (32, 3)]
+        hashing = [(16, 1), (24, 1), (24, 2), (32, 1), (32, 2), (32, 3), (40, 1), (48, 1)]
         multi = [(4, 16, 0), (3, 21, 1), (2, 24, 1), (2, 32, 1), (2, 32, 0)]
         peers.append(Faiss("IndexBinaryFlat"))
         peers += [Faiss("IndexBinaryHash", b, nflip=flips) for b, flips in hashing]
