@@ -7,14 +7,15 @@ The model is the thesis's, with the constants measured on the machine it runs on
 - Manku's tables: C(z, x) of them (eq. 6.7), X = L · 2^(d - x·f/z) fingerprints compared (eq. 6.6), memory as eq. 6.12, and
   multi-index hashing likewise with the probes of its radii.
 
-Fingerprints of pages are skewed: stored ones, if given, tell by how much more than evenly spread ones, and how that grows: with their number
-to the power that it grows with from a quarter of them to all.
+Fingerprints of pages are skewed: stored ones, if given, tell how much more work they make than evenly spread ones, and by how much that grows
+with their number (:func:`_growth`).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +28,7 @@ from neardup.index.tables import MankuTables, MultiIndexHashing, prefix_bits
 from neardup.simhash import Fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -40,6 +41,7 @@ MEASURED_PSM = 10_000_000
 
 _QUERIES = 2_000
 _SCANS = 50
+_ROUNDS = 11
 _LEVELS = 15
 _FAR_BYTES = 1 << 30
 _PROBE_IN_CANDIDATES = 20.0
@@ -82,10 +84,13 @@ def plan(pages: int, *, max_distance: int, recall: float, sample: Sample | None 
     ``sample``: stored fingerprints and their weights, if there are enough to tell how skewed they are (some thousands).
     """
     queries = typical_queries() if sample is None else list(sample.queries)
+    # What is built small has as many blocks as what is planned.
+    blocks = len(MultiIndexHashing(max_distance=max_distance).sub_tables(pages))
+    multi_index = partial(MultiIndexHashing, max_distance=max_distance, blocks=blocks)
     costs = [
         _psm(pages, max_distance, recall, queries, sample),
-        _tables("multi-index", MultiIndexHashing(max_distance=max_distance), pages, queries, sample),
-        _tables("manku", MankuTables(max_distance=max_distance), pages, queries, sample),
+        _tables("multi-index", multi_index, pages, queries, sample),
+        _tables("manku", partial(MankuTables, max_distance=max_distance), pages, queries, sample),
         _scan(pages, max_distance, queries, sample),
     ]
     return sorted(costs, key=lambda cost: cost.microseconds)
@@ -145,18 +150,18 @@ class _Measured(NamedTuple):
 
 
 def _measure(index: Index, values: npt.NDArray[np.uint64], queries: Sequence[Fingerprint]) -> _Measured:
-    """Look-ups that find nothing, timed on an index of its own: the median of five rounds."""
+    """Look-ups that find nothing, timed on an index of its own: the median of some rounds."""
     if len(index) == 0:
         index.extend(values, np.arange(len(values)))
     index.find_all(queries[0])  # compiles
     before = replace(index.stats)
     rounds = []
-    for _ in range(5):
+    for _ in range(_ROUNDS):
         started = perf_counter()
         for query in queries:
             index.find_all(query)
         rounds.append((perf_counter() - started) / len(queries))
-    made = 5 * len(queries)
+    made = _ROUNDS * len(queries)
     return _Measured(
         (index.stats.probes - before.probes) / made,
         (index.stats.candidates - before.candidates) / made,
@@ -174,14 +179,14 @@ def _stored(pages: int, sample: Sample | None, most: int) -> npt.NDArray[np.uint
 
 
 def _growth(quarter: float, whole: float, factor: float) -> float:
-    """What else a figure grows by with ``factor`` times the fingerprints, as a power of their number, as from a quarter of them to all."""
+    """By how much a figure grows with ``factor`` times the fingerprints: as a power of their number, as it does from a quarter of them to all."""
     return float(max(1.0, whole / quarter) ** (math.log(factor) / math.log(4.0)))
 
 
 def _psm(
     pages: int, max_distance: int, recall: float, queries: Sequence[Fingerprint], sample: Sample | None
 ) -> Cost:
-    def measure(values: npt.NDArray[np.uint64]) -> _PSMMeasured:
+    def measure(values: npt.NDArray[np.uint64], queries: Sequence[Fingerprint]) -> _PSMMeasured:
         built = PSMIndex(max_distance=max_distance, recall=recall)
         whole = _measure(built, values, queries)
         low = PSMIndex.from_arrays(built.arrays(), max_distance=max_distance, recall=recall / 2)
@@ -191,20 +196,23 @@ def _psm(
         return _PSMMeasured(whole, each, whole.probes / model[1], whole.candidates / model[2])
 
     values = _stored(pages, sample, MEASURED_PSM)
-    made = measure(values)
+    made = measure(values, queries)
     bits, probes, candidates = probes_of_psm(pages, max_distance=max_distance, recall=recall, queries=queries)
+    each, near = made.each, len(values)
     probes *= made.more_probes
-    candidates *= made.more_candidates
-    each, bytes_each = made.each, made.whole.bytes_each
-    near = len(values)
-    if sample is not None and pages > len(values):
-        quarter, factor = measure(values[::4]), pages / len(values)
-        probes *= _growth(quarter.more_probes, made.more_probes, factor)
-        candidates *= _growth(quarter.more_candidates, made.more_candidates, factor)
-        # What of the time comes from the size alone, evenly spread ones tell.
-        near = min(pages, MEASURED_PSM)
-        large, small = measure(_stored(near, None, near)), measure(_stored(len(values), None, near))
-        each *= large.each / small.each
+    if sample is None:
+        candidates *= made.more_candidates
+    else:
+        if pages > len(values):
+            quarter = measure(values[: len(values) // 4], queries)
+            probes *= _growth(quarter.more_probes, made.more_probes, pages / len(values))
+            # What of the time comes from the size alone, evenly spread ones tell.
+            near = min(pages, MEASURED_PSM)
+            small, large = (measure(_stored(n, None, n), typical_queries()) for n in (len(values), near))
+            each *= large.each / small.each
+        # Leaves are as full on average whatever their number: those of skewed fingerprints do not divide at the same time.
+        candidates = probes * made.whole.candidates / made.whole.probes
+    bytes_each = made.whole.bytes_each
     fixed = max(0.0, made.whole.microseconds - made.each * made.whole.probes)
     each += candidates / probes / kernels.LINE * _further(near * bytes_each, pages * bytes_each)
     time = float(fixed + each * probes)
@@ -212,7 +220,7 @@ def _psm(
 
 
 class _PSMMeasured(NamedTuple):
-    """``each``: microseconds a probe; how many more probes and candidates there are than the model says."""
+    """``each``: microseconds a probe; how many times more probes and candidates there are than the model says."""
 
     whole: _Measured
     each: float
@@ -256,28 +264,32 @@ def work_of_tables(index: MultiIndexHashing | MankuTables, pages: int) -> tuple[
 
 def _tables(
     name: str,
-    index: MultiIndexHashing | MankuTables,
+    make: Callable[[], MultiIndexHashing | MankuTables],
     pages: int,
     queries: Sequence[Fingerprint],
     sample: Sample | None,
 ) -> Cost:
+    def skew(values: npt.NDArray[np.uint64]) -> tuple[_Measured, float]:
+        """Costs, and how many times more candidates there are than the model says."""
+        index = make()
+        measured = _measure(index, values, queries)
+        return measured, measured.candidates / max(1e-9, work_of_tables(index, len(values))[2])
+
     values = _stored(pages, sample, MEASURED_PAGES)
-    empty = _measure(type(index)(max_distance=index.max_distance), values[:1], queries)
-    measured = _measure(index, values, queries)
-    _, model_probes, model_candidates, model_bytes = work_of_tables(index, len(values))
-    bits, probes, candidates, nbytes = work_of_tables(index, pages)
-    skew = far_skew = measured.candidates / max(1e-9, model_candidates)
+    empty = _measure(make(), values[:1], queries)
+    measured, near_skew = skew(values)
+    _, model_probes, model_candidates, model_bytes = work_of_tables(make(), len(values))
+    bits, probes, candidates, nbytes = work_of_tables(make(), pages)
+    candidates *= near_skew
     if sample is not None and pages > len(values):
-        quarter = values[::4]
-        few = _measure(type(index)(max_distance=index.max_distance), quarter, queries)
-        few_skew = few.candidates / max(1e-9, work_of_tables(index, len(quarter))[2])
-        far_skew *= _growth(few_skew, skew, pages / len(values))
+        _, quarter_skew = skew(values[: len(values) // 4])
+        candidates *= _growth(quarter_skew, near_skew, pages / len(values))
     each = max(0.0, measured.microseconds - empty.microseconds) / (
-        model_probes * _PROBE_IN_CANDIDATES + model_candidates * skew
+        model_probes * _PROBE_IN_CANDIDATES + model_candidates * near_skew
     )
-    time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates * far_skew)
-    time += probes * _further(model_bytes, nbytes)  # what follows in a run is fetched ahead
-    return Cost(name, 1.0, bits, probes, candidates * far_skew, nbytes, time)
+    time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates)
+    time += (probes + candidates / kernels.LINE) * _further(model_bytes, nbytes)
+    return Cost(name, 1.0, bits, probes, candidates, nbytes, time)
 
 
 def _scan(pages: int, max_distance: int, queries: Sequence[Fingerprint], sample: Sample | None) -> Cost:
