@@ -117,9 +117,10 @@ class TestNext:
         assert [cost for cost, _ in by_heap] == pytest.approx([cost for cost, _ in by_sorting])
 
 
-def odds_of(fingerprint: Fingerprint) -> Floats:
+def odds_of(fingerprint: Fingerprint, max_distance: int) -> Floats:
     """The flip model in plain NumPy."""
-    return np.asarray((1.0 + flips.FLIP_SLOPE * fingerprint.relative_weights()) ** -8.0)
+    slope = flips.FLIP_SLOPE / (max_distance + 1)
+    return np.asarray((1.0 + slope * fingerprint.relative_weights()) ** -8.0)
 
 
 def sets_of(odds: Floats, size: int) -> float:
@@ -151,7 +152,7 @@ class TestFlips:
         self, max_distance: int, recall: float
     ) -> None:
         wanted, prefix_bits = query(0x0123456789ABCDEF, seed=3), 9
-        odds = odds_of(wanted)
+        odds = odds_of(wanted, max_distance)
         order = np.argsort(wanted.relative_weights()[:prefix_bits])
         behind = [sets_of(odds[prefix_bits:], size) for size in range(max_distance + 1)]
         whole = sum(
@@ -212,7 +213,7 @@ class TestWalk:
     @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99])
     def test_most_probable_leaves_until_the_target_is_covered(self, seed: int, recall: float) -> None:
         wanted = query(0xFEDCBA9876543210, seed=seed)
-        odds = odds_of(wanted)
+        odds = odds_of(wanted, 3)
         behind = [sets_of(odds[6:], size) for size in range(4)]
         chance = {
             flip << 58: float(np.prod([odds[j] for j in range(6) if flip >> (5 - j) & 1])) * behind[3 - size]

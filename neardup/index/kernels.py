@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled, lean
-from neardup.index.instructions import prefetch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -55,7 +54,6 @@ STATE_SIZE = 10
 _SMALL_CLASSES = 8
 _LOOKED_AT = 4096
 """Lines that are looked at for a free extent before new ground is taken."""
-_AHEAD = 16
 _MOST_FREE = 8
 """Free lines are looked for when they are more than an eighth of all."""
 
@@ -70,7 +68,8 @@ def _capacities() -> npt.NDArray[np.int64]:
 
 CAPACITIES = _capacities()
 
-_DIVIDED = int(LIMITS.max()) // LINE * 5 // 4 + CHILDREN
+_FULLEST = int(LIMITS.max())
+_DIVIDED = _FULLEST // LINE * 5 // 4 + CHILDREN
 """Lines that the children of the fullest leaf take up at most."""
 
 _ONE = np.uint64(1)
@@ -165,6 +164,8 @@ def _resized(
 ) -> np.uint64:
     """Head of a leaf after its extent has been made to fit another number of fingerprints."""
     line, before = signed(head >> SHIFT), signed(head & COUNT)
+    if 0 < before < count and (before - 1) // LINE == (count - 1) // LINE:
+        return leaf(line, count)  # the last line has room, as it has seven times out of eight
     old, new = lines_for(before), lines_for(count)
     if new > old > 0 and line + new <= state[TOP] and free[line + old : line + new].all():
         free[line + old : line + new] = 0
@@ -231,12 +232,13 @@ ADDED, NO_ROOM = 0, 1
 
 @lean
 def has_room(
-    heads: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64], state: npt.NDArray[np.int64], lines: int
+    heads: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64], state: npt.NDArray[np.int64], count: int
 ) -> bool:
-    """Whether a leaf can be divided, level after level, and one can be given an extent of ``lines``."""
+    """Whether a leaf of ``count`` can be divided, level after level, and one can be given an extent for one more."""
+    lines = DEEPEST * _DIVIDED
+    lines += _DIVIDED if count <= _FULLEST else lines_for(count + 1)
     return bool(
-        (state[NODES] + DEEPEST) * CHILDREN <= heads.size
-        and (state[TOP] + lines + DEEPEST * _DIVIDED) * LINE <= values.size
+        (state[NODES] + DEEPEST) * CHILDREN <= heads.size and (state[TOP] + lines) * LINE <= values.size
     )
 
 
@@ -252,8 +254,27 @@ def add(
 ) -> int:
     """Store a fingerprint in its leaf, which is divided first if it is full."""
     place, level = place_of(heads, value)
+    return add_below(heads, values, rows, free, state, value, row, place, level)
+
+
+@lean
+def add_below(
+    heads: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    free: npt.NDArray[np.uint8],
+    state: npt.NDArray[np.int64],
+    value: np.uint64,
+    row: int,
+    place: int,
+    level: int,
+) -> int:
+    """:func:`add`, where the head of the fingerprint's leaf stood at a place, and a level, and now stands there or below."""
+    while heads[place] & NODE:
+        place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
+        level += 1
     count = signed(heads[place] & COUNT)
-    if not has_room(heads, values, state, lines_for(count + 1)):
+    if not has_room(heads, values, state, count):
         return NO_ROOM
     while count >= limit_of(place) and level < DEEPEST:
         _divide(heads, values, rows, free, state, place, level)
@@ -266,52 +287,6 @@ def add(
     rows[slot] = row
     state[SIZE] += 1
     return ADDED
-
-
-@lean
-def add_many(
-    heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    new_values: npt.NDArray[np.uint64],
-    new_rows: npt.NDArray[np.int64],
-    start: int,
-) -> int:
-    """:func:`add` one after the other from ``start`` on, until there is no room; returns how many are done with."""
-    for i in range(start, new_values.size):
-        if (i - start) % _AHEAD == 0:
-            # Most of the time of an insertion is waiting for memory: ask for that of the next few at once.
-            for ahead in range(i, min(i + _AHEAD, new_values.size)):
-                head = heads[place_of(heads, new_values[ahead])[0]]
-                slot = signed(head >> SHIFT) * LINE + signed(head & COUNT)
-                prefetch(values, slot)
-                prefetch(rows, slot)
-        if add(heads, values, rows, free, state, new_values[i], int(new_rows[i])) != ADDED:
-            return i
-    return new_values.size
-
-
-@compiled
-def gather_neighbours(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.int64],
-    near_values: npt.NDArray[np.uint64],
-    near_rows: npt.NDArray[np.int64],
-) -> None:
-    """Copy fingerprints and rows, ordered by their 12 leading bits: neighbours in the tree are then added one after the other."""
-    shift = np.uint64(52)
-    places = np.zeros(4097, dtype=np.int64)
-    for i in range(values.size):
-        places[signed(values[i] >> shift) + 1] += 1
-    for bucket in range(4096):
-        places[bucket + 1] += places[bucket]
-    for i in range(values.size):
-        bucket = signed(values[i] >> shift)
-        near_values[places[bucket]] = values[i]
-        near_rows[places[bucket]] = rows[i]
-        places[bucket] += 1
 
 
 @lean

@@ -127,7 +127,7 @@ def search(
         return _compare_counted(values, rows, state, head, value, max_distance, most, matches, 0)
     _fetch_leaf(values, head)
     behind, patterns = tables[_BEHIND:_PATTERNS], tables[_PATTERNS:]
-    flip_odds(weights, tables[_ODDS])
+    flip_odds(weights, max_distance, tables[_ODDS])
     sums_behind(tables[_ODDS], max_distance, behind, patterns)
     found = _compare_counted(values, rows, state, head, value, max_distance, most, matches, 0)
     whole = behind[0, PAD + max_distance]

@@ -66,7 +66,7 @@ def _prepare(weights: Weights, p: int, calibrated: bool, work: Reals, masks: Wor
     norm = np.sqrt(squares) if squares > 0.0 else 1.0
     sizes[: H + 1] = 0.0
     if calibrated:
-        flip_odds(wide[:64], odds[:64])
+        flip_odds(wide[:64], H, odds[:64])
         sums = work[4]
         sums[: H + 1] = 0.0
         sums[0] = 1.0
