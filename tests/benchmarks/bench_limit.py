@@ -28,6 +28,7 @@ from neardup.index import kernels as index_kernels
 from neardup.index import walk
 from neardup.index.base import ANY_NUMBER
 from neardup.index.psm import PSMIndex
+from neardup.index.shares import LEVELS
 from tests.benchmarks import fingerprints
 from tests.benchmarks.thesis_report import millions, table
 
@@ -45,16 +46,17 @@ REPETITIONS = 5
 _READS = 2_000_000
 _OWN = "    place, level = place_of(heads, value)\n"
 _NODE = "        if level == queue[_READY]:\n"
+_VISITS = f"{LEVELS}, 0, 1"
 _COUNTERS = (
-    # The steps down the query's own path, a node whose children are looked at, the lines of a leaf compared with.
+    # The steps down the query's own path, other nodes whose children are looked at, the lines of a leaf compared with.
     (_OWN, f"{_OWN}    state[QUERIES] += level\n"),
-    (_NODE, f"        state[QUERIES] += 1\n{_NODE}"),
+    (_NODE, f"        if product != 1.0:\n            shares[{_VISITS}] += 1.0\n{_NODE}"),
     ("state[CANDIDATES] += met\n", "state[CANDIDATES] += (met + LINE - 1) // LINE\n"),
 )
 
 
 def counting_walk(folder: Path) -> ModuleType:
-    """walk.py with QUERIES counting queries and lines of nodes, and CANDIDATES lines of leaves."""
+    """walk.py with QUERIES counting queries and nodes of their own paths, other nodes among the shares, and CANDIDATES lines of leaves."""
     source = Path(walk.__file__).read_text()
     for old, new in _COUNTERS:
         assert source.count(old) == 1, f"walk.py has changed: {old!r}"
@@ -156,13 +158,15 @@ def one(values: Words, queries: fingerprints.Queries, ask: Any, count: Any) -> l
             found = ask(*arrays, state, *asked)
             times.append((time.process_time() - started) / len(queries.values) * 1e9)
         costs = state.copy()
+        visits = index._workspace[1][LEVELS, 0]
+        visits[1] = 0.0
         counted = count(*arrays, state, *asked)
         costs = state - costs
         # The threshold that recent searches ended at is part of the workspace, so few probes may differ.
         assert found > 0
         assert abs(counted - found) <= 0.02 * found
         m = len(queries.values)
-        node_lines = float(costs[index_kernels.QUERIES] / m - 1.0)
+        node_lines = float((costs[index_kernels.QUERIES] + visits[1]) / m - 1.0)
         leaves = float((costs[index_kernels.PROBES] - costs[index_kernels.EMPTY_PROBES]) / m)
         leaf_lines = float(costs[index_kernels.CANDIDATES] / m)
         run = max(1, round(leaf_lines / max(leaves, 1e-9)))
