@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from neardup.errors import ConfigurationError
 from neardup.index import flips, kernels
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
@@ -42,6 +43,10 @@ MEASURED_PSM = 10_000_000
 _QUERIES = 2_000
 _SCANS = 50
 _ROUNDS = 11
+_FEWEST_SAMPLED = 400
+_FEWEST_MORE = 2.0
+_MOST_FURTHER = 4.0
+"""Times that a probe may take longer for the size of the index alone; what is measured beyond it is noise."""
 _LEVELS = 15
 _FAR_BYTES = 1 << 30
 _PROBE_IN_CANDIDATES = 20.0
@@ -83,6 +88,10 @@ def plan(pages: int, *, max_distance: int, recall: float, sample: Sample | None 
 
     ``sample``: stored fingerprints and their weights, if there are enough to tell how skewed they are (some thousands).
     """
+    if sample is not None and len(sample.values) < _FEWEST_SAMPLED:
+        raise ConfigurationError(
+            f"a sample of {len(sample.values)} fingerprints tells too little; it takes {_FEWEST_SAMPLED}"
+        )
     queries = typical_queries() if sample is None else list(sample.queries)
     # What is built small has as many blocks as what is planned.
     blocks = len(MultiIndexHashing(max_distance=max_distance).sub_tables(pages))
@@ -104,19 +113,18 @@ def level_shares(pages: float) -> npt.NDArray[np.float64]:
     shares = np.zeros(_LEVELS)
     left = 1.0
     for level in range(_LEVELS):
-        divided = _full(pages / kernels.CHILDREN**level) if level < _LEVELS - 1 else 0.0
+        limits = kernels.LIMITS[:1] if level == 0 else kernels.LIMITS  # there is one root
+        divided = _full(pages / kernels.CHILDREN**level, limits) if level < _LEVELS - 1 else 0.0
         shares[level] = left * (1.0 - divided)
         left *= divided
     return shares
 
 
-def _full(mean: float) -> float:
+def _full(mean: float, limits: npt.NDArray[np.int64]) -> float:
     """Probability that a leaf whose number is Poisson distributed with a mean has passed its limit at some time."""
     deviation = math.sqrt(mean) or 1.0
     return float(
-        np.mean(
-            [0.5 * math.erfc((limit + 0.5 - mean) / (deviation * math.sqrt(2))) for limit in kernels.LIMITS]
-        )
+        np.mean([0.5 * math.erfc((limit + 0.5 - mean) / (deviation * math.sqrt(2))) for limit in limits])
     )
 
 
@@ -180,6 +188,8 @@ def _stored(pages: int, sample: Sample | None, most: int) -> npt.NDArray[np.uint
 
 def _growth(quarter: float, whole: float, factor: float) -> float:
     """By how much a figure grows with ``factor`` times the fingerprints: as a power of their number, as it does from a quarter of them to all."""
+    if quarter <= 0.0:
+        return 1.0
     return float(max(1.0, whole / quarter) ** (math.log(factor) / math.log(4.0)))
 
 
@@ -192,7 +202,9 @@ def _psm(
         low = PSMIndex.from_arrays(built.arrays(), max_distance=max_distance, recall=recall / 2)
         few = _measure(low, values, queries)
         model = probes_of_psm(len(values), max_distance=max_distance, recall=recall, queries=queries)
-        each = max(0.0, whole.microseconds - few.microseconds) / max(1.0, whole.probes - few.probes)
+        more = whole.probes - few.probes
+        # Too few more probes tell nothing of what one costs.
+        each = max(0.0, whole.microseconds - few.microseconds) / more if more > _FEWEST_MORE else 0.0
         return _PSMMeasured(whole, each, whole.probes / model[1], whole.candidates / model[2])
 
     values = _stored(pages, sample, MEASURED_PSM)
@@ -209,7 +221,8 @@ def _psm(
             # What of the time comes from the size alone, evenly spread ones tell.
             near = min(pages, MEASURED_PSM)
             small, large = (measure(_stored(n, None, n), typical_queries()) for n in (len(values), near))
-            each *= large.each / small.each
+            if small.each > 0.0:
+                each *= min(max(1.0, large.each / small.each), _MOST_FURTHER)
         # Leaves are as full on average whatever their number: those of skewed fingerprints do not divide at the same time.
         candidates = probes * made.whole.candidates / made.whole.probes
     bytes_each = made.whole.bytes_each

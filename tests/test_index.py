@@ -470,6 +470,10 @@ class TestManyQueries:
         with pytest.raises(ValueError, match=r"shape \(m,\) and weights of shape \(m, 64\), not"):
             PSMIndex().match_many(np.zeros(values, dtype=np.uint64), np.zeros(weights))
 
+    def test_values_that_are_no_integers(self) -> None:
+        with pytest.raises(ValueError, match="integers, not float64"):
+            PSMIndex().match_many(np.zeros(1), np.zeros((1, 64)))  # type: ignore[arg-type]
+
     def test_no_threads(self) -> None:
         with pytest.raises(ValueError, match="at least 1, not 0"):
             PSMIndex().match_many(np.zeros(1, dtype=np.uint64), np.zeros((1, 64)), threads=0)
@@ -502,6 +506,36 @@ def test_fingerprints_that_share_their_prefix_do_not_pile_up(shared_bits: int) -
     if shared_bits < 58:
         assert index.stats.candidates <= int(kernels.LIMITS.max()) * index.stats.probes
     assert index.stats.probes == 200
+
+
+@pytest.mark.parametrize("copies", [1, 200, 600, 5000])
+def test_near_duplicates_of_what_has_many_copies_are_found(copies: int) -> None:
+    rng = np.random.default_rng(copies)
+    found = asked = 0
+    for _ in range(10):
+        weights = rng.normal(size=64)
+        text = int(np.packbits(weights > 0.0).view(">u8")[0])
+        index = PSMIndex(max_distance=8)
+        others = rng.integers(0, ALL_ONES, size=3000, dtype=np.uint64)
+        index.extend(others[:1500], np.arange(1500))
+        index.extend(np.full(copies, text, dtype=np.uint64), np.arange(3000, 3000 + copies))
+        index.extend(others[1500:], np.arange(1500, 3000))
+        for _ in range(10):
+            edited = weights + rng.normal(scale=0.08, size=64)
+            value = int(np.packbits(edited > 0.0).view(">u8")[0])
+            if (value ^ text).bit_count() <= 8:
+                asked += 1
+                found += index.find_first(Fingerprint(value, edited)) is not None
+
+    assert asked > 50
+    assert found >= 0.98 * asked
+
+
+def test_copies_take_little_more_memory_than_others() -> None:
+    index = PSMIndex()
+    index.extend(np.full(100_000, 42, dtype=np.uint64), np.arange(100_000))
+
+    assert index.nbytes / len(index) <= 36
 
 
 def test_many_copies_of_one_fingerprint() -> None:
@@ -599,18 +633,30 @@ def test_arrays_that_lead_out_of_themselves_are_refused(name: str, place: int, n
         PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95, pages=1000)
 
 
-def test_leaves_that_are_fuller_than_may_be_or_share_lines_are_refused() -> None:
-    full = saved_index(1000)
-    full["heads"] = np.array([500, 0, 0, 0, 0, 0, 0, 0], dtype=np.uint64)
-    full["free"] = (np.arange(full["free"].size) >= kernels.lines_for(500)).astype(np.uint8)
-    full["state"][[kernels.NODES, kernels.SIZE, kernels.DEPTH, kernels.FREE]] = 1, 500, 0, full["free"].sum()
+def test_leaves_that_share_lines_are_refused() -> None:
     shared = saved_index(1000)
     leaves = np.flatnonzero((shared["heads"] > 0) & (shared["heads"] < NODE))
     shared["heads"][leaves[1]] = shared["heads"][leaves[0]]
 
-    for arrays in (full, shared):
-        with pytest.raises(ValueError, match="do not fit together"):
-            PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95)
+    with pytest.raises(ValueError, match="do not fit together"):
+        PSMIndex.from_arrays(shared, max_distance=3, recall=0.95)
+
+
+def test_an_index_made_of_arrays_grows_without_a_loss() -> None:
+    # So large that address space is reserved for the fingerprints.
+    rng = np.random.default_rng(12)
+    values = rng.integers(0, ALL_ONES, size=300_000, dtype=np.uint64)
+    first = PSMIndex()
+    first.extend(values[:200_000], np.arange(200_000))
+    index = PSMIndex.from_arrays(first.arrays(), max_distance=3, recall=0.95)
+    del first
+    for start in range(200_000, 300_000, 100):
+        index.extend(values[start : start + 100], np.arange(start, start + 100))
+
+    assert len(index) == 300_000
+    assert all(int(value) in index for value in values[::7])
+    again = PSMIndex.from_arrays(index.arrays(), max_distance=3, recall=0.95)
+    assert all(int(value) in again for value in values[::97])
 
 
 @pytest.mark.parametrize("name", ["heads", "values", "rows", "free", "state"])
@@ -623,6 +669,32 @@ def test_arrays_that_are_missing_or_of_another_kind_are_refused(name: str) -> No
     ):
         with pytest.raises(ValueError, match="do not fit together"):
             PSMIndex.from_arrays(broken, max_distance=3, recall=0.95)
+
+
+@pytest.mark.parametrize("refused", [8, 4, 1])
+def test_address_space_for_some_arrays_only(refused: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve = pool._reserved
+    monkeypatch.setattr(
+        pool, "_reserved", lambda slots, dtype: None if dtype.itemsize == refused else reserve(slots, dtype)
+    )
+    monkeypatch.setattr(pool, "_COPIED_SLOTS", 1 << 13)
+    index = PSMIndex()
+    values = np.random.default_rng(3).integers(0, ALL_ONES, size=60_000, dtype=np.uint64)
+    for start in range(0, len(values), 1000):
+        index.extend(values[start : start + 1000], np.arange(start, start + 1000))
+
+    assert all(int(value) in index for value in values)
+
+
+@pytest.mark.parametrize(("value", "row"), [(5, 1.5), (1.5, 5), ("a", 5), (None, 5)])
+def test_what_is_no_number_leaves_nothing_behind(value: Any, row: Any) -> None:
+    index = PSMIndex()
+    with pytest.raises(TypeError):
+        index.add(value, row)
+    index.add(6, 7)
+
+    assert len(index) == 1
+    assert index.find_first(query(6)) == (7, 6, 0)
 
 
 def test_growing_without_reserved_address_space(monkeypatch: pytest.MonkeyPatch) -> None:

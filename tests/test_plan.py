@@ -9,6 +9,7 @@ import pytest
 
 from neardup import plan
 from neardup.cli import main
+from neardup.errors import ConfigurationError
 from neardup.index.psm import PSMIndex
 from neardup.index.tables import MankuTables, MultiIndexHashing
 from tests.test_store import upgraded
@@ -27,7 +28,7 @@ def test_shares_of_levels_add_up() -> None:
     for pages in (1, 30, 1000, 10**6, 10**9):
         assert plan.level_shares(pages).sum() == pytest.approx(1.0)
     assert plan.level_shares(10)[0] > 0.99
-    assert plan.level_shares(1000)[0] < 0.01
+    assert plan.level_shares(300)[0] < 0.01
 
 
 @pytest.mark.parametrize("pages", [3000, 30_000, 200_000])
@@ -82,6 +83,23 @@ def test_skewed_fingerprints_are_planned_for() -> None:
     assert {c.name: c.candidates for c in even}["manku"] != pytest.approx(
         {c.name: c.candidates for c in uneven}["manku"], rel=0.5
     )
+
+
+@pytest.mark.parametrize(("max_distance", "recall"), [(0, 0.98), (3, 0.5), (3, 0.98)])
+def test_a_small_sample_for_many_pages(max_distance: int, recall: float) -> None:
+    sample = plan.Sample(evenly_spread(500), plan.typical_queries(50))
+
+    costs = {c.name: c for c in plan.plan(50_000, max_distance=max_distance, recall=recall, sample=sample)}
+
+    assert all(np.isfinite(cost[1:]).all() for cost in costs.values())
+    assert costs["psm"].microseconds > 0.0
+
+
+def test_a_sample_that_tells_nothing() -> None:
+    with pytest.raises(ConfigurationError, match="a sample of 3 fingerprints"):
+        plan.plan(
+            50, max_distance=3, recall=0.9, sample=plan.Sample(evenly_spread(3), plan.typical_queries(5))
+        )
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,9 +89,9 @@ class TestDetector:
     @pytest.mark.parametrize("index", ["psm", "scan", "manku", "multi-index"])
     def test_a_page_behind_nearer_ones_out_of_scope_is_found(self, index: str) -> None:
         one = detector("host", index=index, recall=1.0)
-        for number in range(70):  # more than a leaf of the index holds
+        for number in range(120):  # more than a leaf of the index holds
             one.examine_text(f"http://evil{number}.example/", TEXTS["apple"])
-        assert len(one.index) == 70
+        assert len(one.index) == 120
         one.examine_text("http://a.example/1", edited(TEXTS["apple"]))
 
         verdict = one.examine_text("http://a.example/2", TEXTS["apple"])

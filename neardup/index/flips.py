@@ -105,8 +105,8 @@ def plan_flips(
 
     A near-duplicate at exactly ``max_distance`` (h) differs in the set B of prefix bits with probability
     odds(B) · E(h - |B|) / E', where E(s) sums the odds of all sets of s bits behind the prefix and E' those of all sets of h
-    bits (eq. 4.6 under the condition that h bits differ). Nearer ones are found sooner. The first combination is
-    the empty one, so that an exact twin is always found.
+    bits (eq. 4.6 under the condition that h bits differ). Nearer ones are found sooner, if more than h bits are behind the prefix. The first
+    combination is the empty one, so that an exact twin is always found.
 
     The thesis takes combinations out of a heap (section IV.B, algorithm 2). Here those above a threshold are written down by a
     walk over index vectors (r1 < r2 < …, weakest bit first) that turns back where nothing below can reach it, and the

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled, lean
+from neardup.compiled import lean
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,6 +71,7 @@ CAPACITIES = _capacities()
 _FULLEST = int(LIMITS.max())
 _DIVIDED = _FULLEST // LINE * 5 // 4 + CHILDREN
 """Lines that the children of the fullest leaf take up at most."""
+_COPIES_FROM, _LOOKS = 8, 16
 
 _ONE = np.uint64(1)
 NODE = np.uint64(1 << 63)
@@ -170,6 +171,8 @@ def _resized(
     if new > old > 0 and line + new <= state[TOP] and free[line + old : line + new].all():
         free[line + old : line + new] = 0
         state[FREE] -= new - old
+    elif new > old > 0 and line + old == state[TOP]:
+        state[TOP] += new - old
     elif new > old:
         moved = _allocate(free, state, new)
         for i in range(before):
@@ -232,14 +235,44 @@ ADDED, NO_ROOM = 0, 1
 
 @lean
 def has_room(
-    heads: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64], state: npt.NDArray[np.int64], count: int
+    heads: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    rows: npt.NDArray[np.uint32],
+    free: npt.NDArray[np.uint8],
+    state: npt.NDArray[np.int64],
+    count: int,
 ) -> bool:
     """Whether a leaf of ``count`` can be divided, level after level, and one can be given an extent for one more."""
-    lines = DEEPEST * _DIVIDED
-    lines += _DIVIDED if count <= _FULLEST else lines_for(count + 1)
-    return bool(
-        (state[NODES] + DEEPEST) * CHILDREN <= heads.size and (state[TOP] + lines) * LINE <= values.size
-    )
+    each = _DIVIDED if count <= _FULLEST else lines_for(count + 1) * 5 // 4 + CHILDREN
+    lines = state[TOP] + (DEEPEST + 1) * each
+    if lines > free.size or lines * LINE > values.size or lines * LINE > rows.size:
+        return False
+    return bool((state[NODES] + DEEPEST) * CHILDREN <= heads.size)
+
+
+@lean
+def _is_full(values: npt.NDArray[np.uint64], head: np.uint64, place: int, level: int) -> bool:
+    """Whether a leaf is to be divided: it has as many as it may hold, and they are not mostly copies of one fingerprint, which dividing does not
+    part.
+
+    Copies would go down to the last level, where so few bits are left behind the prefix that nothing but the very same is looked for.
+    Looks at sixteen (the majority vote of Boyer and Moore 1981). Above ``_COPIES_FROM`` copies go on down, out of the way of others.
+    """
+    count = signed(head & COUNT)
+    if count < limit_of(place) or level == DEEPEST:
+        return False
+    if level < _COPIES_FROM:
+        return True
+    first = signed(head >> SHIFT) * LINE
+    candidate, votes, equal = np.uint64(0), 0, 0
+    for look in range(_LOOKS):
+        value = values[first + look * count // _LOOKS]
+        if votes == 0:
+            candidate = value
+        votes += 1 if value == candidate else -1
+    for look in range(_LOOKS):
+        equal += values[first + look * count // _LOOKS] == candidate
+    return equal * 2 < _LOOKS
 
 
 @lean
@@ -274,9 +307,9 @@ def add_below(
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         level += 1
     count = signed(heads[place] & COUNT)
-    if not has_room(heads, values, state, count):
+    if not has_room(heads, values, rows, free, state, count):
         return NO_ROOM
-    while count >= limit_of(place) and level < DEEPEST:
+    while _is_full(values, heads[place], place, level):
         _divide(heads, values, rows, free, state, place, level)
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         count = signed(heads[place] & COUNT)
@@ -327,44 +360,3 @@ def remove(
     heads[place] = _resized(values, rows, free, state, head, signed(head & COUNT) - 1)
     state[SIZE] -= 1
     return True
-
-
-@compiled
-def is_sound(
-    heads: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    pages: int,
-) -> bool:
-    """Whether a tree read from a file leads nowhere outside of itself: each node has one place, each line is free or of one leaf, which
-    is no fuller than may be, each row is below ``pages``, and ``state`` says so. The arrays must be as long as ``state`` says.
-    """
-    met, taken = np.zeros(state[NODES], dtype=np.bool_), free != 0
-    freed, size, deepest = np.count_nonzero(taken), 0, 0
-    stack = np.zeros((CHILDREN * (DEEPEST + 1), 2), dtype=np.int64)  # of places and levels, first the root's
-    waiting = 1
-    while waiting > 0:
-        waiting -= 1
-        place, level = stack[waiting]
-        head = heads[place]
-        if head & NODE:
-            node = signed(head & COUNT)
-            if not 0 < node < met.size or met[node] or level == DEEPEST:
-                return False
-            met[node] = True
-            deepest = max(deepest, level + 1)
-            for child in range(CHILDREN):
-                stack[waiting, 0], stack[waiting, 1] = node * CHILDREN + child, level + 1
-                waiting += 1
-        else:
-            line, count = signed(head >> SHIFT), signed(head & COUNT)
-            end = line + lines_for(count)
-            if end > taken.size or (count > LIMITS[-1] and level < DEEPEST):
-                return False
-            if taken[line:end].any() or (rows[line * LINE :][:count] >= pages).any():
-                return False
-            taken[line:end] = True
-            size += count
-    whole = met[1:].all() and taken.all() and 0 <= state[CURSOR] <= state[TOP]
-    return bool(whole and state[SIZE] == size and state[FREE] == freed and state[DEPTH] == deepest)

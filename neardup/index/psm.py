@@ -12,6 +12,7 @@ from neardup.errors import ConfigurationError
 from neardup.index import bulk, kernels, leaves, many, walk
 from neardup.index.base import ANY_NUMBER, MOST_ROWS, Match, ProbeStats, check_max_distance, check_rows
 from neardup.index.pool import grown
+from neardup.index.soundness import is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,14 +47,14 @@ class PSMIndex:
 
     Where this leaves the thesis: its table is sorted and built once, with one number p of prefix bits for all; here a
     full leaf is divided by three more bits, so p is larger where fingerprints are dense, and grows with
-    the index, one leaf at a time: no call takes longer than dividing one leaf. The number of probes is chosen per query
+    the index, one leaf at a time. The number of probes is chosen per query
     from a recall target instead of a fixed k, and the flip probabilities of eq. 4.5 are calibrated
     (:data:`neardup.index.flips.FLIP_SLOPE`). There is no heap: see :mod:`neardup.index.walk`.
 
-    Skewed fingerprints: a leaf holds at most 494, unless they agree in 63 bits, and those are within distance 1 of
-    each other. So ``add`` moves, and a probe compares, at most 494 fingerprints that are not copies; a path has at most 21 steps.
+    Skewed fingerprints: a leaf holds at most 494, unless about half of them or more are copies of one, or they agree in 63 bits. So a probe
+    compares, and dividing a leaf moves, at most some 1,000 fingerprints that are not copies of each other; a path has at most 21 steps.
 
-    Memory: 12 bytes a slot, some 15.5 a fingerprint with all that belongs to it (``nbytes``). An index is for one thread at
+    Memory: 12 bytes a slot, 15 to 19 a fingerprint with all that belongs to it, 30 of copies (``nbytes``). An index is for one thread at
     a time.
     """
 
@@ -97,8 +98,12 @@ class PSMIndex:
     def add(self, value: int, row: int) -> None:
         if not 0 <= row < MOST_ROWS:
             check_rows(row, row)
-        self._waiting.append(value)
         self._waiting_rows.append(row)
+        try:
+            self._waiting.append(value)
+        except (OverflowError, TypeError):  # no fingerprint
+            self._waiting_rows.pop()
+            raise
         if len(self._waiting) >= _MOST_WAITING:
             self._flush()
 
@@ -182,6 +187,8 @@ class PSMIndex:
             raise ValueError(
                 f"m queries are values of shape (m,) and weights of shape (m, 64), not {values.shape} and {weights.shape}"
             )
+        if values.dtype.kind not in "iu":
+            raise ValueError(f"values must be integers, not {values.dtype}")
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         self._flush()
@@ -248,7 +255,7 @@ class PSMIndex:
             larger[:used] = arrays[name]
             setattr(index, f"_{name}", larger)
         used_lines = int(index._state[kernels.TOP])
-        if not kernels.is_sound(index._heads, index._rows, index._free[:used_lines], index._state, pages):
+        if not is_sound(index._heads, index._rows, index._free[:used_lines], index._state, pages):
             raise ValueError(_NO_FIT)
         return index
 
@@ -286,9 +293,15 @@ class PSMIndex:
         """Double what little is left of (:func:`neardup.index.kernels.has_room`)."""
         if (int(self._state[kernels.NODES]) + kernels.DEEPEST) * kernels.CHILDREN > len(self._heads):
             self._heads = grown(self._heads, 0)
-        else:
-            self._values, self._rows = grown(self._values, 0), grown(self._rows, 0)
-            self._free = grown(self._free, len(self._values) // kernels.LINE)
+            return
+        # Address space may have been enough for one of them and not for another.
+        lines = 2 * min(len(self._values) // kernels.LINE, len(self._rows) // kernels.LINE, len(self._free))
+        if len(self._values) < lines * kernels.LINE:
+            self._values = grown(self._values, lines * kernels.LINE)
+        if len(self._rows) < lines * kernels.LINE:
+            self._rows = grown(self._rows, lines * kernels.LINE)
+        if len(self._free) < lines:
+            self._free = grown(self._free, lines)
 
 
 def _check_array(
