@@ -10,6 +10,7 @@ import json
 import math
 import random
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -415,12 +416,15 @@ class TestPages:
     def test_index_that_finds_little_is_told_from_fingerprints(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # More than one leaf of the index holds: only then is there a choice of leaves to probe.
+        # More than one leaf of the index holds, before the pages come: only then is there a choice of leaves to probe.
+        first, then = tmp_path / "1", tmp_path / "2"
+        first.mkdir()
         for number in range(100):
             text = " ".join(f"{number}w{word}" for word in range(60))
-            tmp_path.joinpath(f"{number}.html").write_text(f"<html><body><p>{text}</p></body></html>")
+            first.joinpath(f"{number}.html").write_text(f"<html><body><p>{text}</p></body></html>")
+        shutil.copytree(PAGES, then)
         monkeypatch.setattr(folder, "RECALL", 0.01)
-        few = folder.evaluate_folders([PAGES, tmp_path], choices(distances=(12,)), folder.FolderOptions())
+        few = folder.evaluate_folders([first, then], choices(distances=(12,)), folder.FolderOptions())
 
         named: dict[str, Any] = {"features": "word-tf", "distance": 12, "verify": None}
         assert score_of(few, "index", **named).reported < score_of(few, **named).reported
