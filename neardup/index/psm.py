@@ -54,7 +54,7 @@ class PSMIndex:
     Skewed fingerprints: a leaf holds at most 494, unless about half of them or more are copies of one, or they agree in 63 bits. So a probe
     compares, and dividing a leaf moves, at most some 1,000 fingerprints that are not copies of each other; a path has at most 21 steps.
 
-    Memory: 12 bytes a slot, 15 to 19 a fingerprint with all that belongs to it, 30 of copies (``nbytes``). An index is for one thread at
+    Memory: 12 bytes a slot, 15 to 19 a fingerprint with all that belongs to it (``nbytes``). An index is for one thread at
     a time.
     """
 
