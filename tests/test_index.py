@@ -633,13 +633,18 @@ def test_arrays_that_lead_out_of_themselves_are_refused(name: str, place: int, n
         PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95, pages=1000)
 
 
-def test_leaves_that_share_lines_are_refused() -> None:
+def test_leaves_that_are_fuller_than_may_be_or_share_lines_are_refused() -> None:
+    full = saved_index(1000)
+    full["heads"] = np.array([500, 0, 0, 0, 0, 0, 0, 0], dtype=np.uint64)
+    full["free"] = (np.arange(full["free"].size) >= kernels.lines_for(500)).astype(np.uint8)
+    full["state"][[kernels.NODES, kernels.SIZE, kernels.DEPTH, kernels.FREE]] = 1, 500, 0, full["free"].sum()
     shared = saved_index(1000)
     leaves = np.flatnonzero((shared["heads"] > 0) & (shared["heads"] < NODE))
     shared["heads"][leaves[1]] = shared["heads"][leaves[0]]
 
-    with pytest.raises(ValueError, match="do not fit together"):
-        PSMIndex.from_arrays(shared, max_distance=3, recall=0.95)
+    for arrays in (full, shared):
+        with pytest.raises(ValueError, match="do not fit together"):
+            PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95)
 
 
 def test_an_index_made_of_arrays_grows_without_a_loss() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from neardup.compiled import compiled, lean
 from neardup.index.instructions import prefetch
-from neardup.index.kernels import ADDED, COUNT, LINE, SHIFT, add_below, place_of, signed
+from neardup.index.kernels import ADDED, COUNT, LINE, SHIFT, add, place_of, signed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,7 +49,7 @@ def add_many(
                 prefetch(rows, slot)
         at = (i - start) % _AHEAD
         value, row = new_values[i], int(new_rows[i])
-        if add_below(heads, values, rows, free, state, value, row, places[at, 0], places[at, 1]) != ADDED:
+        if add(heads, values, rows, free, state, value, row, places[at, 0], places[at, 1]) != ADDED:
             return i
     return new_values.size
 

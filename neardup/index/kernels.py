@@ -68,10 +68,12 @@ def _capacities() -> npt.NDArray[np.int64]:
 
 CAPACITIES = _capacities()
 
-_FULLEST = int(LIMITS.max())
-_DIVIDED = _FULLEST // LINE * 5 // 4 + CHILDREN
+FULLEST = int(LIMITS.max())
+_DIVIDED = FULLEST // LINE * 5 // 4 + CHILDREN
 """Lines that the children of the fullest leaf take up at most."""
-_COPIES_FROM, _LOOKS = 8, 16
+COPIES_FROM = 8
+"""Level from which on a leaf of mostly copies may hold any number."""
+_LOOKS = 16
 
 _ONE = np.uint64(1)
 NODE = np.uint64(1 << 63)
@@ -243,7 +245,7 @@ def has_room(
     count: int,
 ) -> bool:
     """Whether a leaf of ``count`` can be divided, level after level, and one can be given an extent for one more."""
-    each = _DIVIDED if count <= _FULLEST else lines_for(count + 1) * 5 // 4 + CHILDREN
+    each = _DIVIDED if count <= FULLEST else lines_for(count + 1) * 5 // 4 + CHILDREN
     lines = state[TOP] + (DEEPEST + 1) * each
     if lines > free.size or lines * LINE > values.size or lines * LINE > rows.size:
         return False
@@ -256,12 +258,12 @@ def _is_full(values: npt.NDArray[np.uint64], head: np.uint64, place: int, level:
     part.
 
     Copies would go down to the last level, where so few bits are left behind the prefix that nothing but the very same is looked for.
-    Looks at sixteen (the majority vote of Boyer and Moore 1981). Above ``_COPIES_FROM`` copies go on down, out of the way of others.
+    Looks at sixteen (the majority vote of Boyer and Moore 1981). Above :data:`COPIES_FROM` copies go on down, out of the way of others.
     """
     count = signed(head & COUNT)
     if count < limit_of(place) or level == DEEPEST:
         return False
-    if level < _COPIES_FROM:
+    if level < COPIES_FROM:
         return True
     first = signed(head >> SHIFT) * LINE
     candidate, votes, equal = np.uint64(0), 0, 0
@@ -284,25 +286,13 @@ def add(
     state: npt.NDArray[np.int64],
     value: np.uint64,
     row: int,
-) -> int:
-    """Store a fingerprint in its leaf, which is divided first if it is full."""
-    place, level = place_of(heads, value)
-    return add_below(heads, values, rows, free, state, value, row, place, level)
-
-
-@lean
-def add_below(
-    heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    value: np.uint64,
-    row: int,
     place: int,
     level: int,
 ) -> int:
-    """:func:`add`, where the head of the fingerprint's leaf stood at a place, and a level, and now stands there or below."""
+    """Store a fingerprint in its leaf, which is divided first if it is full.
+
+    ``place``, ``level``: of a head on the way to that leaf, or of what was that leaf's head before others were divided; 0, 0: the root's.
+    """
     while heads[place] & NODE:
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         level += 1

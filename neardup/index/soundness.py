@@ -9,11 +9,13 @@ import numpy as np
 from neardup.compiled import compiled
 from neardup.index.kernels import (
     CHILDREN,
+    COPIES_FROM,
     COUNT,
     CURSOR,
     DEEPEST,
     DEPTH,
     FREE,
+    FULLEST,
     LINE,
     NODE,
     NODES,
@@ -36,8 +38,8 @@ def is_sound(
     state: npt.NDArray[np.int64],
     pages: int,
 ) -> bool:
-    """Whether a tree read from a file leads nowhere outside of itself: each node has one place, each line is free or of one leaf, each
-    row is below ``pages``, and ``state`` says so. The arrays must be as long as ``state`` says.
+    """Whether a tree read from a file leads nowhere outside of itself: each node has one place, each line is free or of one leaf, which
+    is no fuller than may be, each row is below ``pages``, and ``state`` says so. The arrays must be as long as ``state`` says.
     """
     met, taken = np.zeros(state[NODES], dtype=np.bool_), free != 0
     freed, size, deepest = np.count_nonzero(taken), 0, 0
@@ -59,7 +61,7 @@ def is_sound(
         else:
             line, count = signed(head >> SHIFT), signed(head & COUNT)
             end = line + lines_for(count)
-            if end > taken.size:
+            if end > taken.size or (count > FULLEST and level < COPIES_FROM):
                 return False
             if taken[line:end].any() or (rows[line * LINE :][:count] >= pages).any():
                 return False

@@ -175,7 +175,7 @@ def search_or_add(
     )  # fmt: skip
     if found > 0:
         return found, ADDED
-    return 0, add(heads, values, rows, free, state, asked[0], row)
+    return 0, add(heads, values, rows, free, state, asked[0], row, 0, 0)
 
 
 @lean
