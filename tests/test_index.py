@@ -185,12 +185,12 @@ class TestFlips:
 class TestWalk:
     """Which leaves of the tree are probed, against their probabilities written down one by one."""
 
-    BITS = 12
+    BITS = 13
 
     def probed(self, wanted: Fingerprint, *, max_distance: int, recall: float) -> tuple[set[int], int]:
         """Flips of the two levels above the leaves (6 bits) that were probed, and the number of probes.
 
-        All 4,096 fingerprints that differ from the query in the leading 12 bits only are stored: 64 to a leaf. A leaf is
+        All 8,192 fingerprints that differ from the query in the leading 13 bits only are stored: 128 to a leaf. A leaf is
         probed if the one that differs in just its flips is found.
         """
         index = PSMIndex(max_distance=max_distance, recall=recall)
@@ -199,7 +199,7 @@ class TestWalk:
         for prefix in range(1 << self.BITS):
             index.add(prefix << shift | low, prefix)
         found = {(match.value ^ wanted.value) >> 58 << 58 for match in index.find_all(wanted)}
-        assert index.stats.candidates == 64 * index.stats.probes
+        assert index.stats.candidates == 128 * index.stats.probes
         return found, index.stats.probes
 
     @pytest.mark.parametrize("max_distance", [1, 2, 3, 5])
@@ -585,7 +585,7 @@ def test_arrays_make_the_same_index_again() -> None:
     assert (len(again), len(index)) == (10_000, 5000)
 
 
-@pytest.mark.parametrize("name", ["heads", "values", "rows", "free", "state"])
+@pytest.mark.parametrize("name", ["heads", "lows", "rests", "free", "state"])
 def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
     index = PSMIndex()
     index.extend(np.arange(500, dtype=np.uint64), np.arange(500))
@@ -620,8 +620,8 @@ NODE = 1 << 63
         ("heads", 8, NODE | 1),  # a node that is its own child
         ("heads", 15, 1 << 40 | 5),  # a leaf beyond the last line
         ("heads", 15, (1 << 32) - 1),
-        ("rows", 8, 1000),  # a page that is not known
-        ("free", 0, 1),  # a line in use
+        ("rests", 8, 1000),  # a page that is not known
+        ("free", -1, 1),  # a line in use
     ],
 )
 def test_arrays_that_lead_out_of_themselves_are_refused(name: str, place: int, number: int) -> None:
@@ -634,10 +634,16 @@ def test_arrays_that_lead_out_of_themselves_are_refused(name: str, place: int, n
 
 
 def test_leaves_that_are_fuller_than_may_be_or_share_lines_are_refused() -> None:
-    full = saved_index(1000)
-    full["heads"] = np.array([500, 0, 0, 0, 0, 0, 0, 0], dtype=np.uint64)
-    full["free"] = (np.arange(full["free"].size) >= kernels.lines_for(500)).astype(np.uint8)
-    full["state"][[kernels.NODES, kernels.SIZE, kernels.DEPTH, kernels.FREE]] = 1, 500, 0, full["free"].sum()
+    full = saved_index(2000)
+    count = kernels.FULLEST + 1
+    full["heads"] = np.array([count, 0, 0, 0, 0, 0, 0, 0], dtype=np.uint64)
+    full["free"] = (np.arange(full["free"].size) >= kernels.lines_for(count)).astype(np.uint8)
+    full["state"][[kernels.NODES, kernels.SIZE, kernels.DEPTH, kernels.FREE]] = (
+        1,
+        count,
+        0,
+        full["free"].sum(),
+    )
     shared = saved_index(1000)
     leaves = np.flatnonzero((shared["heads"] > 0) & (shared["heads"] < NODE))
     shared["heads"][leaves[1]] = shared["heads"][leaves[0]]
@@ -664,7 +670,7 @@ def test_an_index_made_of_arrays_grows_without_a_loss() -> None:
     assert all(int(value) in again for value in values[::97])
 
 
-@pytest.mark.parametrize("name", ["heads", "values", "rows", "free", "state"])
+@pytest.mark.parametrize("name", ["heads", "lows", "rests", "free", "state"])
 def test_arrays_that_are_missing_or_of_another_kind_are_refused(name: str) -> None:
     arrays = saved_index(1000)
     for broken in (

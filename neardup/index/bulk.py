@@ -24,8 +24,8 @@ def workspace() -> npt.NDArray[np.int64]:
 @lean
 def add_many(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     new_values: npt.NDArray[np.uint64],
@@ -45,11 +45,11 @@ def add_many(
                 places[ahead - i, 0], places[ahead - i, 1] = place, level
                 head = heads[place]
                 slot = signed(head >> SHIFT) * LINE + signed(head & COUNT)
-                prefetch(values, slot)
-                prefetch(rows, slot)
+                prefetch(lows, slot)
+                prefetch(rests, slot)
         at = (i - start) % _AHEAD
         value, row = new_values[i], int(new_rows[i])
-        if add(heads, values, rows, free, state, value, row, places[at, 0], places[at, 1]) != ADDED:
+        if add(heads, lows, rests, free, state, value, row, places[at, 0], places[at, 1]) != ADDED:
             return i
     return new_values.size
 

@@ -9,6 +9,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 _EIGHT = 8
+SIXTEEN = 16
+"""How many numbers :func:`near_of_sixteen` compares with."""
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     def reaching(numbers: npt.NDArray[np.float64], factor: float, floor: float) -> int:
         """Which of eight numbers, shape (8,), times ``factor`` are at least ``floor``: bit i for the i-th; no bit for what is no number."""
+
+    def near_of_sixteen(lows: npt.NDArray[np.uint32], at: int, low: np.uint32, most: int) -> int:
+        """Which of ``lows[at : at + 16]`` differ from ``low`` in at most so many bits: bit i for the i-th. There must be sixteen."""
 
     def trailing_zeros(bits: int) -> int:
         """Place of the lowest bit that is set; there must be one."""
@@ -63,6 +68,36 @@ else:
             return builder.zext(builder.bitcast(reached, ir.IntType(_EIGHT)), ir.IntType(64))
 
         return types.int64(numbers, types.float64, types.float64), generate
+
+    @intrinsic
+    def near_of_sixteen(typing_context, lows, at, low, most):
+        """One comparison of sixteen numbers, at any address."""
+
+        def generate(context, builder, signature, arguments):
+            struct = context.make_array(signature.args[0])(context, builder, arguments[0])
+            address = cgutils.get_item_pointer(
+                context, builder, signature.args[0], struct, [arguments[1]], wraparound=False
+            )
+            number = ir.IntType(32)
+            vector = ir.VectorType(number, SIXTEEN)
+            loaded = builder.load(builder.bitcast(address, vector.as_pointer()))
+            loaded.align = 4
+
+            def sixteen_times(one):
+                made = builder.insert_element(ir.Constant(vector, ir.Undefined), one, number(0))
+                return builder.shuffle_vector(
+                    made,
+                    ir.Constant(vector, ir.Undefined),
+                    ir.Constant(ir.VectorType(number, SIXTEEN), [0] * SIXTEEN),
+                )
+
+            kind = ir.FunctionType(vector, [vector])
+            count = cgutils.get_or_insert_function(builder.module, kind, "llvm.ctpop.v16i32")
+            differing = builder.call(count, [builder.xor(loaded, sixteen_times(arguments[2]))])
+            near = builder.icmp_unsigned("<=", differing, sixteen_times(builder.trunc(arguments[3], number)))
+            return builder.zext(builder.bitcast(near, ir.IntType(SIXTEEN)), ir.IntType(64))
+
+        return types.int64(lows, types.intp, types.uint32, types.int64), generate
 
     @intrinsic
     def trailing_zeros(typing_context, bits):

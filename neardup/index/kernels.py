@@ -5,8 +5,9 @@ The fingerprints stand in a tree of prefixes, three bits a level:
 - ``heads`` (uint64): ``heads[0]`` is the root; node k has its eight children at ``heads[8 k : 8 k + 8]``, one cache line. A
   head is a node (bit 63 set, its number in the lower 32 bits) or a leaf: how many fingerprints it holds in the lower 32 bits
   and, above them, the line where they begin.
-- ``values`` (uint64) and ``rows`` (uint32): lines of eight slots, one cache line of values each. The fingerprints of a leaf stand
-  together in an extent of lines, whose size follows from their number (:func:`lines_for`).
+- ``lows`` (uint32) and ``rests`` (uint64): the lower 32 bits of each fingerprint; the upper 32 and, below them, its row. A probe reads the
+  lower ones only, 16 in a cache line, and the rest of those that are near enough in these. Both in lines of eight slots: the
+  fingerprints of a leaf stand together in an extent of lines, whose size follows from their number (:func:`lines_for`).
 - ``free`` (uint8): 1 for a line that is not in use. Neighbouring free lines make one larger space by themselves.
 - ``state`` (int64): the numbers named below.
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LINE = 8
-"""Slots of a cache line of 64 bytes."""
+"""Slots of a cache line of 64 bytes, of those arrays that hold 8 bytes a slot."""
 
 STEP = 3
 """Bits a level."""
@@ -36,8 +37,8 @@ CHILDREN = 1 << STEP
 DEEPEST = 21
 """Level at which no bits are left that could divide a leaf (but the last): 63 bits are prefix."""
 
-LIMITS = np.array([80, 104, 135, 174, 226, 293, 381, 494], dtype=np.int64)
-"""Fingerprints a leaf may hold, one of these by its place. Comparing is cheap, eight at a time; probing more leaves is not.
+LIMITS = np.array([160, 208, 270, 350, 454, 588, 763, 988], dtype=np.int64)
+"""Fingerprints a leaf may hold, one of these by its place. Comparing is cheap, sixteen at a time; probing more leaves is not.
 
 They are an eighth of a factor of eight apart. With one limit for all, the leaves of evenly spread fingerprints would all
 divide at once and grow together, and free memory would always be of the wrong size.
@@ -79,6 +80,7 @@ _ONE = np.uint64(1)
 NODE = np.uint64(1 << 63)
 COUNT = np.uint64(0xFFFFFFFF)
 SHIFT = np.uint64(32)
+_UPPER = np.uint64(0xFFFFFFFF00000000)
 """Parts of a head: the mark of a node; the number of its fingerprints, or of the node; how far up its first line stands."""
 _CHILD = np.uint64(CHILDREN - 1)
 
@@ -96,6 +98,32 @@ def popcount(bits: np.uint64) -> int:
     bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@lean
+def fingerprint_at(lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], slot: int) -> np.uint64:
+    """The fingerprint stored in a slot."""
+    return np.uint64((rests[slot] & _UPPER) | np.uint64(lows[slot]))
+
+
+@lean
+def row_at(rests: npt.NDArray[np.uint64], slot: int) -> int:
+    """The row under which it is stored."""
+    return signed(rests[slot] & ~_UPPER)
+
+
+@lean
+def put(
+    lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], slot: int, value: np.uint64, row: int
+) -> None:
+    """Store a fingerprint and its row in a slot."""
+    lows[slot] = value & ~_UPPER
+    rests[slot] = (value & _UPPER) | np.uint64(row)
+
+
+@lean
+def _move(lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], slot: int, to: int) -> None:
+    lows[to], rests[to] = lows[slot], rests[slot]
 
 
 @lean
@@ -158,8 +186,8 @@ def _release(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], line: in
 
 @lean
 def _resized(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     head: np.uint64,
@@ -178,8 +206,7 @@ def _resized(
     elif new > old:
         moved = _allocate(free, state, new)
         for i in range(before):
-            values[moved * LINE + i] = values[line * LINE + i]
-            rows[moved * LINE + i] = rows[line * LINE + i]
+            _move(lows, rests, line * LINE + i, moved * LINE + i)
         _release(free, state, line, old)
         line = moved
     elif new < old:
@@ -190,8 +217,8 @@ def _resized(
 @lean
 def _divide(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     place: int,
@@ -206,17 +233,17 @@ def _divide(
     children = heads[node * CHILDREN : (node + 1) * CHILDREN]
     children[:] = np.uint64(0)
     for slot in range(first, end):
-        children[child_of(values[slot], level)] += _ONE
+        children[child_of(fingerprint_at(lows, rests, slot), level)] += _ONE
     for child in range(CHILDREN):
         children[child] |= np.uint64(_allocate(free, state, lines_for(signed(children[child])))) << SHIFT
     for slot in range(first, end):
-        child = child_of(values[slot], level)
+        child = child_of(fingerprint_at(lows, rests, slot), level)
         # The lower half counts down, so the first slots are filled last.
         children[child] -= _ONE
         to = signed(children[child] >> SHIFT) * LINE + signed(children[child] & COUNT)
-        values[to], rows[to] = values[slot], rows[slot]
+        _move(lows, rests, slot, to)
     for slot in range(first, end):
-        children[child_of(values[slot], level)] += _ONE
+        children[child_of(fingerprint_at(lows, rests, slot), level)] += _ONE
     _release(free, state, line, lines_for(count))
     heads[place] = NODE | np.uint64(node)
 
@@ -238,8 +265,8 @@ ADDED, NO_ROOM = 0, 1
 @lean
 def has_room(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     count: int,
@@ -247,13 +274,15 @@ def has_room(
     """Whether a leaf of ``count`` can be divided, level after level, and one can be given an extent for one more."""
     each = _DIVIDED if count <= FULLEST else lines_for(count + 1) * 5 // 4 + CHILDREN
     lines = state[TOP] + (DEEPEST + 1) * each
-    if lines > free.size or lines * LINE > values.size or lines * LINE > rows.size:
+    if lines > free.size or lines * LINE > lows.size or lines * LINE > rests.size:
         return False
     return bool((state[NODES] + DEEPEST) * CHILDREN <= heads.size)
 
 
 @lean
-def _is_full(values: npt.NDArray[np.uint64], head: np.uint64, place: int, level: int) -> bool:
+def is_full(
+    lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], head: np.uint64, place: int, level: int
+) -> bool:
     """Whether a leaf is to be divided: it has as many as it may hold, and they are not mostly copies of one fingerprint, which dividing does not
     part.
 
@@ -268,20 +297,20 @@ def _is_full(values: npt.NDArray[np.uint64], head: np.uint64, place: int, level:
     first = signed(head >> SHIFT) * LINE
     candidate, votes, equal = np.uint64(0), 0, 0
     for look in range(_LOOKS):
-        value = values[first + look * count // _LOOKS]
+        value = fingerprint_at(lows, rests, first + look * count // _LOOKS)
         if votes == 0:
             candidate = value
         votes += 1 if value == candidate else -1
     for look in range(_LOOKS):
-        equal += values[first + look * count // _LOOKS] == candidate
+        equal += fingerprint_at(lows, rests, first + look * count // _LOOKS) == candidate
     return equal * 2 < _LOOKS
 
 
 @lean
 def add(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     value: np.uint64,
@@ -297,17 +326,16 @@ def add(
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         level += 1
     count = signed(heads[place] & COUNT)
-    if not has_room(heads, values, rows, free, state, count):
+    if not has_room(heads, lows, rests, free, state, count):
         return NO_ROOM
-    while _is_full(values, heads[place], place, level):
-        _divide(heads, values, rows, free, state, place, level)
+    while is_full(lows, rests, heads[place], place, level):
+        _divide(heads, lows, rests, free, state, place, level)
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         count = signed(heads[place] & COUNT)
         level += 1
-    heads[place] = _resized(values, rows, free, state, heads[place], count + 1)
+    heads[place] = _resized(lows, rests, free, state, heads[place], count + 1)
     slot = signed(heads[place] >> SHIFT) * LINE + count
-    values[slot] = value
-    rows[slot] = row
+    put(lows, rests, slot, value, row)
     state[SIZE] += 1
     return ADDED
 
@@ -315,8 +343,8 @@ def add(
 @lean
 def locate(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     value: np.uint64,
     row: int,
 ) -> int:
@@ -324,7 +352,7 @@ def locate(
     head = heads[place_of(heads, value)[0]]
     first = signed(head >> SHIFT) * LINE
     for slot in range(first, first + signed(head & COUNT)):
-        if values[slot] == value and (row < 0 or np.int64(rows[slot]) == row):
+        if fingerprint_at(lows, rests, slot) == value and (row < 0 or row_at(rests, slot) == row):
             return slot
     return -1
 
@@ -332,21 +360,21 @@ def locate(
 @lean
 def remove(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     value: np.uint64,
     row: int,
 ) -> bool:
     """Take a fingerprint out; the last of its leaf takes its slot. False: it is not there."""
-    slot = locate(heads, values, rows, value, row)
+    slot = locate(heads, lows, rests, value, row)
     if slot < 0:
         return False
     place, _ = place_of(heads, value)
     head = heads[place]
     last = signed(head >> SHIFT) * LINE + signed(head & COUNT) - 1
-    values[slot], rows[slot] = values[last], rows[last]
-    heads[place] = _resized(values, rows, free, state, head, signed(head & COUNT) - 1)
+    _move(lows, rests, last, slot)
+    heads[place] = _resized(lows, rests, free, state, head, signed(head & COUNT) - 1)
     state[SIZE] -= 1
     return True

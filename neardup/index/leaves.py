@@ -7,49 +7,66 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled, lean
-from neardup.index.kernels import CHILDREN, COUNT, DEEPEST, LINE, NODE, SHIFT, popcount, signed
+from neardup.index.instructions import SIXTEEN, near_of_sixteen, trailing_zeros
+from neardup.index.kernels import (
+    CHILDREN,
+    COUNT,
+    DEEPEST,
+    LINE,
+    NODE,
+    SHIFT,
+    fingerprint_at,
+    popcount,
+    row_at,
+    signed,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_LINE_BITS = np.uint64(3)
-
 
 @lean
 def compare(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     head: np.uint64,
     value: np.uint64,
+    within: int,
     max_distance: int,
     most: int,
     matches: npt.NDArray[np.uint64],
     found: int,
 ) -> int:
-    """Compare a fingerprint with those of one leaf, until there are ``most`` matches; returns their number so far."""
-    first, count = head >> SHIFT << _LINE_BITS, head & COUNT
-    near = 0
-    for i in range(count):  # unsigned, and nothing but a sum: this becomes vector code
-        near += popcount(values[first + np.uint64(i)] ^ value) <= max_distance
-    if near > 0:
-        for slot in range(signed(first), signed(first + count)):
-            distance = popcount(values[slot] ^ value)
+    """Compare a fingerprint with those of one leaf, until there are ``most`` matches; returns their number so far.
+
+    ``within``: in how many of their lower 32 bits matches can differ, at most ``max_distance``.
+    """
+    first, count = signed(head >> SHIFT) * LINE, signed(head & COUNT)
+    low = np.uint32(value & COUNT)
+    for at in range(0, count, SIXTEEN):
+        # Beyond the last one there is memory, of other leaves or not in use.
+        near = near_of_sixteen(lows, first + at, low, within) & ((1 << min(count - at, SIXTEEN)) - 1)
+        while near:
+            slot = first + at + trailing_zeros(near)
+            near &= near - 1
+            other = fingerprint_at(lows, rests, slot)
+            distance = popcount(other ^ value)
             if distance <= max_distance:
                 if found < matches.shape[0]:
-                    matches[found, 0] = rows[slot]
-                    matches[found, 1] = values[slot]
+                    matches[found, 0] = row_at(rests, slot)
+                    matches[found, 1] = other
                     matches[found, 2] = np.uint64(distance)
                 found += 1
                 if found >= most:
-                    break
+                    return found
     return found
 
 
 @compiled
 def nearest(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    numbers: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     value: np.uint64,
     rows: int,
     but: int,
@@ -72,8 +89,8 @@ def nearest(
                     waiting += 1
         else:
             first = signed(head >> SHIFT) * LINE
-            for slot in range(first, min(first + signed(head & COUNT), values.size, numbers.size)):
-                distance = popcount(values[slot] ^ value)
-                if distance < smallest and np.int64(numbers[slot]) < rows and np.int64(numbers[slot]) != but:
+            for slot in range(first, min(first + signed(head & COUNT), lows.size, rests.size)):
+                distance = popcount(fingerprint_at(lows, rests, slot) ^ value)
+                if distance < smallest and row_at(rests, slot) < rows and row_at(rests, slot) != but:
                     smallest = distance
     return smallest

@@ -20,8 +20,8 @@ BLOCK = 1 << 10
 @lean
 def search_many(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     state: npt.NDArray[np.int64],
     asked: npt.NDArray[np.uint64],
     weights: npt.NDArray[np.float64],
@@ -45,7 +45,7 @@ def search_many(
     for i in range(start, asked.size):
         before = (state[QUERIES], state[PROBES], state[EMPTY_PROBES], state[CANDIDATES])
         found = search(
-            heads, values, rows, state, asked[i : i + 1], weights[i], max_distance, recall, most,
+            heads, lows, rests, state, asked[i : i + 1], weights[i], max_distance, recall, most,
             tables, shares, turnings, queue, matches[count:],
         )  # fmt: skip
         if found > matches.shape[0] - count:
@@ -57,7 +57,7 @@ def search_many(
 
 
 def match_block(
-    arrays: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.uint32]],
+    arrays: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.uint64]],
     asked: npt.NDArray[np.uint64],
     weights: npt.NDArray[np.float64],
     max_distance: int,
@@ -65,7 +65,7 @@ def match_block(
     most: int,
     ended_at: float,
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Matches of a block of queries in a tree (heads, values, rows) that nobody changes meanwhile, in columns query, row, value, distance,
+    """Matches of a block of queries in a tree (heads, lows, rests) that nobody changes meanwhile, in columns query, row, value, distance,
     shape (n, 4), and what it cost, as of ``state[COSTS]``. ``ended_at``: probability that recent searches ended at.
     """
     tables, shares, turnings, queue = workspace()

@@ -51,8 +51,8 @@ class PSMIndex:
     from a recall target instead of a fixed k, and the flip probabilities of eq. 4.5 are calibrated
     (:data:`neardup.index.flips.FLIP_SLOPE`). There is no heap: see :mod:`neardup.index.walk`.
 
-    Skewed fingerprints: a leaf holds at most 494, unless about half of them or more are copies of one, or they agree in 63 bits. So a probe
-    compares, and dividing a leaf moves, at most some 1,000 fingerprints that are not copies of each other; a path has at most 21 steps.
+    Skewed fingerprints: a leaf holds at most 988, unless about half of them or more are copies of one, or they agree in 63 bits. So a probe
+    compares, and dividing a leaf moves, at most some 2,000 fingerprints that are not copies of each other; a path has at most 21 steps.
 
     Memory: 12 bytes a slot, 15 to 19 a fingerprint with all that belongs to it (``nbytes``). An index is for one thread at
     a time.
@@ -64,8 +64,8 @@ class PSMIndex:
         self.max_distance = check_max_distance(max_distance)
         self.recall = recall
         self._heads = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
-        self._values = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
-        self._rows = np.zeros(_FIRST_SLOTS, dtype=np.uint32)
+        self._lows = np.zeros(_FIRST_SLOTS, dtype=np.uint32)
+        self._rests = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
         self._free = np.zeros(_FIRST_SLOTS // kernels.LINE, dtype=np.uint8)
         self._state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
         self._state[kernels.NODES] = 1
@@ -93,7 +93,7 @@ class PSMIndex:
 
     def __contains__(self, value: int) -> bool:
         self._flush()
-        return bool(kernels.locate(self._heads, self._values, self._rows, np.uint64(value), -1) >= 0)
+        return bool(kernels.locate(self._heads, self._lows, self._rests, np.uint64(value), -1) >= 0)
 
     def add(self, value: int, row: int) -> None:
         if not 0 <= row < MOST_ROWS:
@@ -194,7 +194,7 @@ class PSMIndex:
         self._flush()
         asked = np.ascontiguousarray(values, dtype=np.uint64)
         weighted = np.ascontiguousarray(weights, dtype=np.float64)
-        arrays, most = (self._heads, self._values, self._rows), ANY_NUMBER if every else 1
+        arrays, most = (self._heads, self._lows, self._rests), ANY_NUMBER if every else 1
         ended_at = float(self._workspace[1][walk.ENDED_AT])
 
         def match(start: int) -> npt.NDArray[np.uint64]:
@@ -222,8 +222,7 @@ class PSMIndex:
         Compares everything, about 1 ms a million, without the interpreter's lock. May be called from another thread: what is
         added, moved or taken out meanwhile may be seen or not.
         """
-        heads, values, numbers = self._heads, self._values, self._rows
-        return int(leaves.nearest(heads, values, numbers, np.uint64(value), rows, but))
+        return int(leaves.nearest(self._heads, self._lows, self._rests, np.uint64(value), rows, but))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All that :meth:`from_arrays` needs to make the same index again; the arrays are the index's own."""
@@ -251,11 +250,11 @@ class PSMIndex:
             raise ValueError(_NO_FIT)
         for name, full, used in index._in_use():
             _check_array(arrays, name, full, used)
-            larger = grown(full, used)
+            larger = grown(full, used + kernels.LINE)  # a comparison of sixteen may begin with the last eight
             larger[:used] = arrays[name]
             setattr(index, f"_{name}", larger)
         used_lines = int(index._state[kernels.TOP])
-        if not is_sound(index._heads, index._rows, index._free[:used_lines], index._state, pages):
+        if not is_sound(index._heads, index._rests, index._free[:used_lines], index._state, pages):
             raise ValueError(_NO_FIT)
         return index
 
@@ -264,8 +263,8 @@ class PSMIndex:
         nodes, lines = self._state[[kernels.NODES, kernels.TOP]].tolist()
         return [
             ("heads", self._heads, nodes * kernels.CHILDREN),
-            ("values", self._values, lines * kernels.LINE),
-            ("rows", self._rows, lines * kernels.LINE),
+            ("lows", self._lows, lines * kernels.LINE),
+            ("rests", self._rests, lines * kernels.LINE),
             ("free", self._free, lines),
         ]
 
@@ -273,7 +272,7 @@ class PSMIndex:
         self._flush()
         self._asked[0] = query.value  # a quarter of a microsecond less than making a scalar
         return walk.search(
-            self._heads, self._values, self._rows, self._state, self._asked, query.weights, self.max_distance, self.recall, most,
+            self._heads, self._lows, self._rests, self._state, self._asked, query.weights, self.max_distance, self.recall, most,
             *self._workspace, self._matches,
         )  # fmt: skip
 
@@ -281,12 +280,12 @@ class PSMIndex:
         self,
     ) -> tuple[
         npt.NDArray[np.uint64],
-        npt.NDArray[np.uint64],
         npt.NDArray[np.uint32],
+        npt.NDArray[np.uint64],
         npt.NDArray[np.uint8],
         npt.NDArray[np.int64],
     ]:
-        return self._heads, self._values, self._rows, self._free, self._state
+        return self._heads, self._lows, self._rests, self._free, self._state
 
     def _grow(self) -> None:
         """Double what little is left of (:func:`neardup.index.kernels.has_room`)."""
@@ -294,11 +293,11 @@ class PSMIndex:
             self._heads = grown(self._heads, 0)
             return
         # Address space may have been enough for one of them and not for another.
-        lines = 2 * min(len(self._values) // kernels.LINE, len(self._rows) // kernels.LINE, len(self._free))
-        if len(self._values) < lines * kernels.LINE:
-            self._values = grown(self._values, lines * kernels.LINE)
-        if len(self._rows) < lines * kernels.LINE:
-            self._rows = grown(self._rows, lines * kernels.LINE)
+        lines = 2 * min(len(self._lows) // kernels.LINE, len(self._rests) // kernels.LINE, len(self._free))
+        if len(self._lows) < lines * kernels.LINE:
+            self._lows = grown(self._lows, lines * kernels.LINE)
+        if len(self._rests) < lines * kernels.LINE:
+            self._rests = grown(self._rests, lines * kernels.LINE)
         if len(self._free) < lines:
             self._free = grown(self._free, lines)
 

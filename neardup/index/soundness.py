@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @compiled
 def is_sound(
     heads: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     pages: int,
@@ -63,7 +63,7 @@ def is_sound(
             end = line + lines_for(count)
             if end > taken.size or (count > FULLEST and level < COPIES_FROM):
                 return False
-            if taken[line:end].any() or (rows[line * LINE :][:count] >= pages).any():
+            if taken[line:end].any() or (rests[line * LINE :][:count] & COUNT >= pages).any():
                 return False
             taken[line:end] = True
             size += count

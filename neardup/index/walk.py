@@ -28,6 +28,7 @@ from neardup.index.kernels import (
     PROBES,
     QUERIES,
     SHIFT,
+    STEP,
     add,
     child_of,
     place_of,
@@ -51,6 +52,8 @@ _MEMORY = 0.05
 _FIRST_GUESS = 0.02
 _LEAST_GUESS = 1e-9
 _NEGLIGIBLE = 1e-12
+_LINE_OF_LOWS = 2 * LINE
+_UPPER_BITS = 32
 _LEAST = 1e-290
 """Above 0, and below whatever the odds of some bits can be."""
 
@@ -62,15 +65,16 @@ _HEAD, _CODE, _WEIGHT, _NEXT, _FIELDS = range(5)
 """Of a turning: the head it leads to; its level, and the number of bits left to flip; of a leaf its probability, of a node the product of the
 odds of the bits flipped so far (floats, by their bits); the next one of its bucket, or of the free ones."""
 
-_BUCKETS = 256
+_BUCKETS = 64
+"""As many as an integer has bits. All that is less probable than their 2^-16 is in the last one, in no order."""
 _BUCKET_SHIFT = np.uint64(50)
 """A bucket by the exponent of the probability and two bits more: four to a factor of two."""
-_GATHERED = 8
+_GATHERED = 4
 """Leaves that are asked for before the first of them is compared with."""
-_RING = _BUCKETS
-_FREE, _USED, _WAITING, _READY, _QUEUE = range(_RING + _GATHERED, _RING + _GATHERED + 5)
-"""Parts of the queue: first turnings of the buckets; leaves asked for; the first free turning; turnings ever used; turnings that wait; levels
-whose shares are there."""
+_RING, _WITHIN = _BUCKETS, _BUCKETS + _GATHERED
+_FREE, _USED, _WAITING, _READY, _FILLED, _QUEUE = range(_WITHIN + _GATHERED, _WITHIN + _GATHERED + 6)
+"""Parts of the queue: first turnings of the buckets; leaves asked for, and in how many of their lower bits matches can differ; the first free
+turning; turnings ever used; turnings that wait; levels whose shares are there; which buckets are not empty, one bit each."""
 
 _ODDS, _BEHIND, _PATTERNS, _TABLES = 0, 1, 2 + LEVELS, 2 + 2 * LEVELS
 
@@ -92,8 +96,8 @@ def workspace() -> Workspace:
 @lean
 def search(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     state: npt.NDArray[np.int64],
     asked: npt.NDArray[np.uint64],
     weights: npt.NDArray[np.float64],
@@ -124,12 +128,12 @@ def search(
     place, level = place_of(heads, value)
     head = heads[place]
     if max_distance == 0 or level == 0:
-        return _compare_counted(values, rows, state, head, value, max_distance, most, matches, 0)
-    _fetch_leaf(values, head)
+        return _compare_counted(lows, rests, state, head, value, max_distance, max_distance, most, matches, 0)
+    _fetch_leaf(lows, head)
     behind, patterns = tables[_BEHIND:_PATTERNS], tables[_PATTERNS:]
     flip_odds(weights, max_distance, tables[_ODDS])
     sums_behind(tables[_ODDS], max_distance, behind, patterns)
-    found = _compare_counted(values, rows, state, head, value, max_distance, most, matches, 0)
+    found = _compare_counted(lows, rests, state, head, value, max_distance, max_distance, most, matches, 0)
     whole = behind[0, PAD + max_distance]
     wanted, floor = np.inf, 0.0  # of a recall of 1: all
     if recall < 1.0:
@@ -138,7 +142,7 @@ def search(
     done, last, queue[_READY] = np.inf, np.inf, 0
     while wanted > 0.0 and found < most:
         mass, last, found = _descend(
-            heads, values, rows, state, value, place, max_distance, most, behind, patterns, shares, turnings, queue,
+            heads, lows, rests, state, value, place, max_distance, most, behind, patterns, shares, turnings, queue,
             matches, wanted, floor, done, found,
         )  # fmt: skip
         wanted -= mass
@@ -153,8 +157,8 @@ def search(
 @lean
 def search_or_add(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
     asked: npt.NDArray[np.uint64],
@@ -170,19 +174,19 @@ def search_or_add(
 ) -> tuple[int, int]:
     """:func:`search` for one match; if there is none, :func:`neardup.index.kernels.add`, with its answer."""
     found = search(
-        heads, values, rows, state, asked, weights, max_distance, recall, 1, tables, shares, turnings, queue,
+        heads, lows, rests, state, asked, weights, max_distance, recall, 1, tables, shares, turnings, queue,
         matches,
     )  # fmt: skip
     if found > 0:
         return found, ADDED
-    return 0, add(heads, values, rows, free, state, asked[0], row, 0, 0)
+    return 0, add(heads, lows, rests, free, state, asked[0], row, 0, 0)
 
 
 @lean
 def _descend(
     heads: npt.NDArray[np.uint64],
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     state: npt.NDArray[np.int64],
     value: np.uint64,
     own_place: int,
@@ -204,15 +208,15 @@ def _descend(
     Returns the probability covered, that of the last leaf, and the number of matches.
     """
     queue[:_BUCKETS] = -1
-    queue[_FREE], queue[_USED], queue[_WAITING] = -1, 0, 0
+    queue[_FREE], queue[_USED], queue[_WAITING], queue[_FILLED] = -1, 0, 0, 0
     whole = behind[0, PAD + max_distance]
     top = _exponent(whole)
-    bucket, first, end = 0, 0, 0
+    first, end = 0, 0
     mass, chance = 0.0, np.inf
     if whole >= floor:
-        _push(heads[0], 0, max_distance, 1.0, whole, turnings, queue, bucket, top)
-    while queue[_WAITING] > 0 and mass < wanted:
-        bucket, head, code, weight = _take(turnings, queue, bucket)
+        _push(heads[0], 0, max_distance, 1.0, whole, turnings, queue, 0, top)
+    while queue[_FILLED] != 0 and mass < wanted:
+        bucket, head, code, weight = _take(turnings, queue)
         if head & NODE:
             _follow(
                 heads, head, value, own_place, code, weight, max_distance, behind, patterns, shares, turnings, queue, bucket, top,
@@ -222,20 +226,27 @@ def _descend(
         chance = weight
         if chance < done:
             mass += chance
-            _fetch_leaf(values, head)
+            _fetch_leaf(lows, head)
             if end - first == _GATHERED:
-                oldest = np.uint64(queue[_RING + first % _GATHERED])
+                oldest, within = (
+                    np.uint64(queue[_RING + first % _GATHERED]),
+                    queue[_WITHIN + first % _GATHERED],
+                )
                 found = _compare_counted(
-                    values, rows, state, oldest, value, max_distance, most, matches, found
+                    lows, rests, state, oldest, value, within, max_distance, most, matches, found
                 )
                 if found >= most:
                     return mass, chance, found
                 first += 1
-            queue[_RING + end % _GATHERED] = np.int64(head)
+            # What is flipped in the upper half leaves less for the lower one.
+            within = code & _BUDGET if (code >> _BUDGET_BITS) * STEP <= _UPPER_BITS else max_distance
+            queue[_RING + end % _GATHERED], queue[_WITHIN + end % _GATHERED] = np.int64(head), within
             end += 1
     while first < end and found < most:
-        oldest = np.uint64(queue[_RING + first % _GATHERED])
-        found = _compare_counted(values, rows, state, oldest, value, max_distance, most, matches, found)
+        oldest, within = np.uint64(queue[_RING + first % _GATHERED]), queue[_WITHIN + first % _GATHERED]
+        found = _compare_counted(
+            lows, rests, state, oldest, value, within, max_distance, most, matches, found
+        )
         first += 1
     return mass, chance, found
 
@@ -317,18 +328,19 @@ def _push(
     turnings[at, _WEIGHT] = np.float64(product if head & NODE else chance).view(np.int64)
     turnings[at, _NEXT] = queue[to]
     queue[to] = at
+    queue[_FILLED] |= 1 << to
     queue[_WAITING] += 1
 
 
 @inlined
-def _take(
-    turnings: npt.NDArray[np.int64], queue: npt.NDArray[np.int64], bucket: int
-) -> tuple[int, np.uint64, int, float]:
-    """A turning out of the first bucket from ``bucket`` on that has any (one has): that bucket, then head, code and weight."""
-    while queue[bucket] < 0:
-        bucket += 1
+def _take(turnings: npt.NDArray[np.int64], queue: npt.NDArray[np.int64]) -> tuple[int, np.uint64, int, float]:
+    """A turning out of the first bucket that has any (one has): that bucket, then head, code and weight."""
+    filled = queue[_FILLED]
+    bucket = trailing_zeros(filled)
     at = queue[bucket]
-    queue[bucket] = turnings[at, _NEXT]
+    after = turnings[at, _NEXT]
+    queue[bucket] = after
+    queue[_FILLED] = filled & ~((1 << bucket) if after < 0 else 0)
     queue[_FREE], turnings[at, _NEXT] = at, queue[_FREE]
     queue[_WAITING] -= 1
     head, weight = np.uint64(turnings[at, _HEAD]), np.int64(turnings[at, _WEIGHT]).view(np.float64)
@@ -342,20 +354,21 @@ def _exponent(chance: float) -> int:
 
 
 @inlined
-def _fetch_leaf(values: npt.NDArray[np.uint64], head: np.uint64) -> None:
-    """Ask for the fingerprints of a leaf."""
-    line = signed(head >> SHIFT)
-    for ahead in range((signed(head & COUNT) + LINE - 1) // LINE):
-        prefetch(values, (line + ahead) * LINE)
+def _fetch_leaf(lows: npt.NDArray[np.uint32], head: np.uint64) -> None:
+    """Ask for the lower halves of the fingerprints of a leaf."""
+    first = signed(head >> SHIFT) * LINE
+    for slot in range(first & -_LINE_OF_LOWS, first + signed(head & COUNT), _LINE_OF_LOWS):
+        prefetch(lows, slot)
 
 
 @inlined
 def _compare_counted(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
     state: npt.NDArray[np.int64],
     head: np.uint64,
     value: np.uint64,
+    within: int,
     max_distance: int,
     most: int,
     matches: npt.NDArray[np.uint64],
@@ -366,4 +379,4 @@ def _compare_counted(
     state[PROBES] += 1
     state[EMPTY_PROBES] += met == 0
     state[CANDIDATES] += met
-    return compare(values, rows, head, value, max_distance, most, matches, found)
+    return compare(lows, rests, head, value, within, max_distance, most, matches, found)

@@ -51,7 +51,7 @@ _COUNTERS = (
     # The steps down the query's own path, other nodes whose children are looked at, the lines of a leaf compared with.
     (_OWN, f"{_OWN}    state[QUERIES] += level\n"),
     (_NODE, f"        if product != 1.0:\n            shares[{_VISITS}] += 1.0\n{_NODE}"),
-    ("state[CANDIDATES] += met\n", "state[CANDIDATES] += (met + LINE - 1) // LINE\n"),
+    ("state[CANDIDATES] += met\n", "state[CANDIDATES] += (met + 15) // 16\n"),
 )
 
 
@@ -145,9 +145,10 @@ def one(values: Words, queries: fingerprints.Queries, ask: Any, count: Any) -> l
     assert len(index) == len(values)
     state = index._state
     held = int(state[index_kernels.TOP]) * index_kernels.LINE
+    lows = index._lows[:held].view(np.uint64)
     nodes = int(state[index_kernels.NODES]) * index_kernels.CHILDREN
     matches = np.zeros((1, 3), dtype=np.uint64)
-    arrays = (index._heads, index._values, index._rows)
+    arrays = (index._heads, index._lows, index._rests)
     rows = []
     for kind, most in (("F", 1), ("A", ANY_NUMBER)):
         asked = (queries.values, queries.weights, RECALL, most, index._workspace, matches)
@@ -170,11 +171,11 @@ def one(values: Words, queries: fingerprints.Queries, ask: Any, count: Any) -> l
         leaves = float((costs[index_kernels.PROBES] - costs[index_kernels.EMPTY_PROBES]) / m)
         leaf_lines = float(costs[index_kernels.CANDIDATES] / m)
         run = max(1, round(leaf_lines / max(leaves, 1e-9)))
-        line_ns, run_ns = read_ns(index._heads[:nodes], 1), read_ns(index._values[:held], run)
+        line_ns, run_ns = read_ns(index._heads[:nodes], 1), read_ns(lows, run)
         memory = node_lines * line_ns + leaves * run_ns
         rows.append({
             "kind": kind, "node lines": node_lines, "leaves": leaves, "leaf lines": leaf_lines, "run": run,
-            "node ns": line_ns, "line ns": read_ns(index._values[:held], 1), "run ns": run_ns, "memory ns": memory,
+            "node ns": line_ns, "line ns": read_ns(lows, 1), "run ns": run_ns, "memory ns": memory,
             "search ns": statistics.median(times), "ratio": statistics.median(times) / memory,
         })  # fmt: skip
     return rows

@@ -170,7 +170,7 @@ class Project:
         self._matches = np.zeros((1, 3), dtype=np.uint64)
 
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        return self.index._heads, self.index._values, self.index._rows, self.index._state
+        return self.index._heads, self.index._lows, self.index._rests, self.index._state
 
     def search(self, asked: Asked, recall: float, *, only_first: bool) -> Ints:
         before = self.index.stats
