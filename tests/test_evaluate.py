@@ -419,7 +419,7 @@ class TestPages:
         # More than one leaf of the index holds, before the pages come: only then is there a choice of leaves to probe.
         first, then = tmp_path / "1", tmp_path / "2"
         first.mkdir()
-        for number in range(100):
+        for number in range(200):
             text = " ".join(f"{number}w{word}" for word in range(60))
             first.joinpath(f"{number}.html").write_text(f"<html><body><p>{text}</p></body></html>")
         shutil.copytree(PAGES, then)

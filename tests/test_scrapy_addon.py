@@ -329,7 +329,7 @@ class TestSettings:
 
     def test_recall(self, small_site: Site, settings: dict[str, Any]) -> None:
         # More pages than one leaf of the index holds: only then is there a choice of leaves to probe.
-        pages = [f"/{number}" for number in range(120)]
+        pages = [f"/{number}" for number in range(220)]
         for page in pages:
             small_site.add(page, " ".join(f"{page[1:]}w{i}" for i in range(20)))
         small_site.add("/", OTHER, *pages)

@@ -228,12 +228,8 @@ def _descend(
             mass += chance
             _fetch_leaf(lows, head)
             if end - first == _GATHERED:
-                oldest, within = (
-                    np.uint64(queue[_RING + first % _GATHERED]),
-                    queue[_WITHIN + first % _GATHERED],
-                )
-                found = _compare_counted(
-                    lows, rests, state, oldest, value, within, max_distance, most, matches, found
+                found = _compare_gathered(
+                    lows, rests, state, queue, first, value, max_distance, most, matches, found
                 )
                 if found >= most:
                     return mass, chance, found
@@ -243,10 +239,7 @@ def _descend(
             queue[_RING + end % _GATHERED], queue[_WITHIN + end % _GATHERED] = np.int64(head), within
             end += 1
     while first < end and found < most:
-        oldest, within = np.uint64(queue[_RING + first % _GATHERED]), queue[_WITHIN + first % _GATHERED]
-        found = _compare_counted(
-            lows, rests, state, oldest, value, within, max_distance, most, matches, found
-        )
+        found = _compare_gathered(lows, rests, state, queue, first, value, max_distance, most, matches, found)
         first += 1
     return mass, chance, found
 
@@ -359,6 +352,24 @@ def _fetch_leaf(lows: npt.NDArray[np.uint32], head: np.uint64) -> None:
     first = signed(head >> SHIFT) * LINE
     for slot in range(first & -_LINE_OF_LOWS, first + signed(head & COUNT), _LINE_OF_LOWS):
         prefetch(lows, slot)
+
+
+@inlined
+def _compare_gathered(
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
+    state: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
+    number: int,
+    value: np.uint64,
+    max_distance: int,
+    most: int,
+    matches: npt.NDArray[np.uint64],
+    found: int,
+) -> int:
+    """Compare with a leaf that was asked for."""
+    head, within = np.uint64(queue[_RING + number % _GATHERED]), queue[_WITHIN + number % _GATHERED]
+    return _compare_counted(lows, rests, state, head, value, within, max_distance, most, matches, found)
 
 
 @inlined
