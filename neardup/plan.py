@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from neardup.errors import ConfigurationError
-from neardup.index import flips, kernels
+from neardup.index import extents, flips, kernels
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.index.tables import MankuTables, MultiIndexHashing, prefix_bits
@@ -227,7 +227,7 @@ def _psm(
         candidates = probes * made.whole.candidates / made.whole.probes
     bytes_each = made.whole.bytes_each
     fixed = max(0.0, made.whole.microseconds - made.each * made.whole.probes)
-    each += candidates / probes / kernels.LINE * _further(near * bytes_each, pages * bytes_each)
+    each += candidates / probes / extents.LOWS_A_LINE * _further(near * bytes_each, pages * bytes_each)
     time = float(fixed + each * probes)
     return Cost("psm", recall, bits, float(probes), float(candidates), pages * bytes_each, time)
 
@@ -301,7 +301,7 @@ def _tables(
         model_probes * _PROBE_IN_CANDIDATES + model_candidates * near_skew
     )
     time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates)
-    time += (probes + candidates / kernels.LINE) * _further(model_bytes, nbytes)
+    time += (probes + candidates / extents.LINE) * _further(model_bytes, nbytes)
     return Cost(name, 1.0, bits, probes, candidates, nbytes, time)
 
 

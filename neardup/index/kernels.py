@@ -8,8 +8,8 @@ The fingerprints stand in a tree of prefixes, three bits a level:
 - ``lows`` (uint32) and ``rests`` (uint64): the lower 32 bits of each fingerprint; the upper 32 and, below them, its row. A probe reads the
   lower ones only, 16 in a cache line, and the rest of those that are near enough in these. Both in lines of eight slots: the
   fingerprints of a leaf stand together in an extent of lines, whose size follows from their number (:func:`lines_for`).
-- ``free`` (uint8): 1 for a line that is not in use. Neighbouring free lines make one larger space by themselves.
-- ``state`` (int64): the numbers named below.
+- ``free`` (uint8): 1 for a line that is not in use (:mod:`neardup.index.extents`).
+- ``state`` (int64): the numbers named below, and those of :mod:`neardup.index.extents`.
 
 A leaf that is full (``LIMITS``) becomes a node. So the number of prefix bits (p of the thesis) is a local one: larger where
 fingerprints are dense, and it grows with the index, one leaf at a time.
@@ -22,12 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import lean
+from neardup.index.extents import LINE, TOP, allocate, allocate_free, extend, lines_for, release
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-LINE = 8
-"""Slots of a cache line of 64 bytes, of those arrays that hold 8 bytes a slot."""
 
 STEP = 3
 """Bits a level."""
@@ -44,30 +42,11 @@ They are an eighth of a factor of eight apart. With one limit for all, the leave
 divide at once and grow together, and free memory would always be of the wrong size.
 """
 
-SIZE, TOP, FREE, CURSOR, NODES, DEPTH = range(6)
-"""Places in ``state``: fingerprints stored; lines ever used; how many of them are free; where the search for free ones goes on;
-nodes in use, the root's line included; deepest level."""
-QUERIES, PROBES, EMPTY_PROBES, CANDIDATES = range(6, 10)
+SIZE, NODES, DEPTH = 0, 3, 4
+"""Places in ``state``: fingerprints stored; nodes in use, the root's line included; deepest level."""
+QUERIES, PROBES, EMPTY_PROBES, CANDIDATES = range(5, 9)
 COSTS = slice(QUERIES, CANDIDATES + 1)
 """What searching has cost."""
-STATE_SIZE = 10
-
-_SMALL_CLASSES = 8
-_LOOKED_AT = 4096
-"""Lines that are looked at for a free extent before new ground is taken."""
-_MOST_FREE = 8
-"""Free lines are looked for when they are more than an eighth of all."""
-
-
-def _capacities() -> npt.NDArray[np.int64]:
-    """Lines of an extent of each class: 1 to 8, then a quarter more from one to the next."""
-    lines = list(range(_SMALL_CLASSES + 1))
-    while lines[-1] < 1 << 31:
-        lines.append(lines[-1] * 5 // 4)
-    return np.array(lines, dtype=np.int64)
-
-
-CAPACITIES = _capacities()
 
 FULLEST = int(LIMITS.max())
 _DIVIDED = FULLEST // LINE * 5 // 4 + CHILDREN
@@ -145,47 +124,7 @@ def leaf(line: int, count: int) -> np.uint64:
 
 
 @lean
-def lines_for(count: int) -> int:
-    """Lines of the extent that holds ``count`` fingerprints."""
-    lines = (count + LINE - 1) // LINE
-    if lines <= _SMALL_CLASSES:
-        return lines
-    size = _SMALL_CLASSES
-    while CAPACITIES[size] < lines:
-        size += 1
-    return int(CAPACITIES[size])
-
-
-@lean
-def _allocate(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], lines: int) -> int:
-    """First of so many neighbouring lines not in use, free ones if some are found soon, else new ones; there must be room."""
-    if lines == 0:
-        return 0
-    if state[FREE] * _MOST_FREE > state[TOP]:
-        at, run = state[CURSOR], 0
-        end = min(at + _LOOKED_AT, state[TOP])
-        while at < end:
-            run = run + 1 if free[at] else 0
-            at += 1
-            if run == lines:
-                free[at - lines : at] = 0
-                state[FREE] -= lines
-                state[CURSOR] = at
-                return int(at - lines)
-        state[CURSOR] = at - run if at < state[TOP] else 0
-    line = state[TOP]
-    state[TOP] += lines
-    return int(line)
-
-
-@lean
-def _release(free: npt.NDArray[np.uint8], state: npt.NDArray[np.int64], line: int, lines: int) -> None:
-    free[line : line + lines] = 1
-    state[FREE] += lines
-
-
-@lean
-def _resized(
+def resized(
     lows: npt.NDArray[np.uint32],
     rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
@@ -198,24 +137,21 @@ def _resized(
     if 0 < before < count and (before - 1) // LINE == (count - 1) // LINE:
         return leaf(line, count)  # the last line has room, as it has seven times out of eight
     old, new = lines_for(before), lines_for(count)
-    if new > old > 0 and line + new <= state[TOP] and free[line + old : line + new].all():
-        free[line + old : line + new] = 0
-        state[FREE] -= new - old
-    elif new > old > 0 and line + old == state[TOP]:
-        state[TOP] += new - old
-    elif new > old:
-        moved = _allocate(free, state, new)
-        for i in range(before):
-            _move(lows, rests, line * LINE + i, moved * LINE + i)
-        _release(free, state, line, old)
-        line = moved
-    elif new < old:
-        _release(free, state, line + new, old - new)
-    return leaf(line if count > 0 else 0, count)
+    if new == old or (new > old > 0 and extend(free, rests, state, line + old, new - old)):
+        return leaf(line, count)
+    # A leaf that shrinks moves, too: what it leaves is then as long as those that grow again ask for, and not in two pieces.
+    moved = allocate(free, rests, state, new) if new > old else allocate_free(free, rests, state, new)
+    if moved < 0:
+        release(free, rests, state, line + new, old - new)
+        return leaf(line, count)
+    for i in range(min(before, count)):
+        _move(lows, rests, line * LINE + i, moved * LINE + i)
+    release(free, rests, state, line, old)
+    return leaf(moved, count)
 
 
 @lean
-def _divide(
+def divide(
     heads: npt.NDArray[np.uint64],
     lows: npt.NDArray[np.uint32],
     rests: npt.NDArray[np.uint64],
@@ -235,7 +171,9 @@ def _divide(
     for slot in range(first, end):
         children[child_of(fingerprint_at(lows, rests, slot), level)] += _ONE
     for child in range(CHILDREN):
-        children[child] |= np.uint64(_allocate(free, state, lines_for(signed(children[child])))) << SHIFT
+        children[child] |= (
+            np.uint64(allocate(free, rests, state, lines_for(signed(children[child])))) << SHIFT
+        )
     for slot in range(first, end):
         child = child_of(fingerprint_at(lows, rests, slot), level)
         # The lower half counts down, so the first slots are filled last.
@@ -244,7 +182,7 @@ def _divide(
         _move(lows, rests, slot, to)
     for slot in range(first, end):
         children[child_of(fingerprint_at(lows, rests, slot), level)] += _ONE
-    _release(free, state, line, lines_for(count))
+    release(free, rests, state, line, lines_for(count))
     heads[place] = NODE | np.uint64(node)
 
 
@@ -329,11 +267,11 @@ def add(
     if not has_room(heads, lows, rests, free, state, count):
         return NO_ROOM
     while is_full(lows, rests, heads[place], place, level):
-        _divide(heads, lows, rests, free, state, place, level)
+        divide(heads, lows, rests, free, state, place, level)
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         count = signed(heads[place] & COUNT)
         level += 1
-    heads[place] = _resized(lows, rests, free, state, heads[place], count + 1)
+    heads[place] = resized(lows, rests, free, state, heads[place], count + 1)
     slot = signed(heads[place] >> SHIFT) * LINE + count
     put(lows, rests, slot, value, row)
     state[SIZE] += 1
@@ -375,6 +313,6 @@ def remove(
     head = heads[place]
     last = signed(head >> SHIFT) * LINE + signed(head & COUNT) - 1
     _move(lows, rests, last, slot)
-    heads[place] = _resized(lows, rests, free, state, head, signed(head & COUNT) - 1)
+    heads[place] = resized(lows, rests, free, state, head, signed(head & COUNT) - 1)
     state[SIZE] -= 1
     return True

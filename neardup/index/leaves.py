@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled, lean
+from neardup.index.extents import LINE
 from neardup.index.instructions import SIXTEEN, near_of_sixteen, trailing_zeros
 from neardup.index.kernels import (
     CHILDREN,
     COUNT,
     DEEPEST,
-    LINE,
     NODE,
     SHIFT,
     fingerprint_at,

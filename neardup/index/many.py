@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import lean
-from neardup.index.kernels import CANDIDATES, COSTS, EMPTY_PROBES, PROBES, QUERIES, STATE_SIZE
+from neardup.index.extents import STATE_SIZE
+from neardup.index.kernels import CANDIDATES, COSTS, EMPTY_PROBES, PROBES, QUERIES
 from neardup.index.walk import ENDED_AT, search, workspace
 
 if TYPE_CHECKING:

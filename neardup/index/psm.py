@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.errors import ConfigurationError
-from neardup.index import bulk, kernels, leaves, many, walk
+from neardup.index import bulk, extents, kernels, leaves, many, walk
 from neardup.index.base import ANY_NUMBER, MOST_ROWS, Match, ProbeStats, check_max_distance, check_rows
 from neardup.index.pool import grown
 from neardup.index.soundness import is_sound
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 _FIRST_SLOTS = 1 << 12
 _FIRST_MATCHES = 64
 _MOST_WAITING = 256
-_GATHERED_FROM = 1 << 14
+_FEW = 1 << 14
+"""Fewer fingerprints at once than this are stored one after the other."""
+_AT_ONCE = 1 << 22
+"""More fingerprints than this are stored in parts: copies of them, ordered, take 64 MB each."""
 _NO_FIT = "the arrays of the index do not fit together"
 
 
@@ -66,8 +69,8 @@ class PSMIndex:
         self._heads = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
         self._lows = np.zeros(_FIRST_SLOTS, dtype=np.uint32)
         self._rests = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
-        self._free = np.zeros(_FIRST_SLOTS // kernels.LINE, dtype=np.uint8)
-        self._state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
+        self._free = np.zeros(_FIRST_SLOTS // extents.LINE, dtype=np.uint8)
+        self._state = np.zeros(extents.STATE_SIZE, dtype=np.int64)
         self._state[kernels.NODES] = 1
         # Calling compiled code costs more than storing a fingerprint, so those added one by one wait for each other here.
         self._waiting = array("Q")
@@ -85,8 +88,8 @@ class PSMIndex:
     @property
     def nbytes(self) -> int:
         self._flush()
-        nodes, lines = self._state[[kernels.NODES, kernels.TOP]].tolist()
-        return int(8 * kernels.CHILDREN * nodes + (12 * kernels.LINE + 1) * lines)
+        nodes, lines = self._state[[kernels.NODES, extents.TOP]].tolist()
+        return int(8 * kernels.CHILDREN * nodes + (12 * extents.LINE + 1) * lines)
 
     def __len__(self) -> int:
         return int(self._state[kernels.SIZE]) + len(self._waiting)
@@ -120,11 +123,15 @@ class PSMIndex:
             return
         check_rows(int(rows.min()), int(rows.max()))
         self._flush()
-        if len(values) >= _GATHERED_FROM:
-            near_values, near_rows = np.empty_like(values), np.empty_like(rows)
-            bulk.gather_neighbours(values, rows, near_values, near_rows)
-            values, rows = near_values, near_rows
-        self._add_many(values, rows)
+        for start in range(0, len(values), _AT_ONCE):
+            block = slice(start, start + _AT_ONCE)
+            if len(values[block]) < _FEW:
+                self._add_many(values[block], rows[block])
+                continue
+            gathered = bulk.gathered(values[block], rows[block])
+            parts, waiting = bulk.whole(len(gathered[0])), 1
+            while waiting := bulk.add_gathered(*self._arrays(), *gathered, parts, waiting):
+                self._grow()
 
     def _add_many(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
         done = 0
@@ -243,28 +250,29 @@ class PSMIndex:
         ValueError: they do not fit together, or to follow them would lead out of them.
         """
         index = cls(max_distance=max_distance, recall=recall)
-        _check_array(arrays, "state", index._state, kernels.STATE_SIZE)
+        _check_array(arrays, "state", index._state, extents.STATE_SIZE)
         index._state[:] = arrays["state"]
         index._state[kernels.COSTS] = 0
         if index._state[kernels.NODES] < 1:
             raise ValueError(_NO_FIT)
         for name, full, used in index._in_use():
             _check_array(arrays, name, full, used)
-            larger = grown(full, used + kernels.LINE)  # a comparison of sixteen may begin with the last eight
+            larger = grown(full, used + extents.LINE)  # a comparison of sixteen may begin with the last eight
             larger[:used] = arrays[name]
             setattr(index, f"_{name}", larger)
-        used_lines = int(index._state[kernels.TOP])
+        used_lines = int(index._state[extents.TOP])
         if not is_sound(index._heads, index._rests, index._free[:used_lines], index._state, pages):
             raise ValueError(_NO_FIT)
+        extents.link_all(index._free, index._rests, index._state)
         return index
 
     def _in_use(self) -> list[tuple[str, npt.NDArray[Any], int]]:
         """Name, array and number of elements in use."""
-        nodes, lines = self._state[[kernels.NODES, kernels.TOP]].tolist()
+        nodes, lines = self._state[[kernels.NODES, extents.TOP]].tolist()
         return [
             ("heads", self._heads, nodes * kernels.CHILDREN),
-            ("lows", self._lows, lines * kernels.LINE),
-            ("rests", self._rests, lines * kernels.LINE),
+            ("lows", self._lows, lines * extents.LINE),
+            ("rests", self._rests, lines * extents.LINE),
             ("free", self._free, lines),
         ]
 
@@ -293,11 +301,11 @@ class PSMIndex:
             self._heads = grown(self._heads, 0)
             return
         # Address space may have been enough for one of them and not for another.
-        lines = 2 * min(len(self._lows) // kernels.LINE, len(self._rests) // kernels.LINE, len(self._free))
-        if len(self._lows) < lines * kernels.LINE:
-            self._lows = grown(self._lows, lines * kernels.LINE)
-        if len(self._rests) < lines * kernels.LINE:
-            self._rests = grown(self._rests, lines * kernels.LINE)
+        lines = 2 * min(len(self._lows) // extents.LINE, len(self._rests) // extents.LINE, len(self._free))
+        if len(self._lows) < lines * extents.LINE:
+            self._lows = grown(self._lows, lines * extents.LINE)
+        if len(self._rests) < lines * extents.LINE:
+            self._rests = grown(self._rests, lines * extents.LINE)
         if len(self._free) < lines:
             self._free = grown(self._free, lines)
 

@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled
+from neardup.index.extents import FREE, LINE, lines_for
 from neardup.index.kernels import (
     CHILDREN,
     COPIES_FROM,
     COUNT,
-    CURSOR,
     DEEPEST,
     DEPTH,
-    FREE,
     FULLEST,
-    LINE,
     NODE,
     NODES,
     SHIFT,
     SIZE,
-    TOP,
-    lines_for,
     signed,
 )
 
@@ -67,5 +63,5 @@ def is_sound(
                 return False
             taken[line:end] = True
             size += count
-    whole = met[1:].all() and taken.all() and 0 <= state[CURSOR] <= state[TOP]
+    whole = met[1:].all() and taken.all()
     return bool(whole and state[SIZE] == size and state[FREE] == freed and state[DEPTH] == deepest)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import inlined, lean
+from neardup.index.extents import LINE, LOWS_A_LINE
 from neardup.index.flips import flip_odds
 from neardup.index.instructions import prefetch, reaching, trailing_zeros
 from neardup.index.kernels import (
@@ -23,7 +24,6 @@ from neardup.index.kernels import (
     CHILDREN,
     COUNT,
     EMPTY_PROBES,
-    LINE,
     NODE,
     PROBES,
     QUERIES,
@@ -52,7 +52,6 @@ _MEMORY = 0.05
 _FIRST_GUESS = 0.02
 _LEAST_GUESS = 1e-9
 _NEGLIGIBLE = 1e-12
-_LINE_OF_LOWS = 2 * LINE
 _UPPER_BITS = 32
 _LEAST = 1e-290
 """Above 0, and below whatever the odds of some bits can be."""
@@ -350,7 +349,7 @@ def _exponent(chance: float) -> int:
 def _fetch_leaf(lows: npt.NDArray[np.uint32], head: np.uint64) -> None:
     """Ask for the lower halves of the fingerprints of a leaf."""
     first = signed(head >> SHIFT) * LINE
-    for slot in range(first & -_LINE_OF_LOWS, first + signed(head & COUNT), _LINE_OF_LOWS):
+    for slot in range(first & -LOWS_A_LINE, first + signed(head & COUNT), LOWS_A_LINE):
         prefetch(lows, slot)
 
 

@@ -24,8 +24,8 @@ import numba
 import numpy as np
 
 from neardup.compiled import compiled
+from neardup.index import extents, walk
 from neardup.index import kernels as index_kernels
-from neardup.index import walk
 from neardup.index.base import ANY_NUMBER
 from neardup.index.psm import PSMIndex
 from neardup.index.shares import LEVELS
@@ -144,7 +144,7 @@ def one(values: Words, queries: fingerprints.Queries, ask: Any, count: Any) -> l
     index.extend(values, np.arange(len(values), dtype=np.int64))
     assert len(index) == len(values)
     state = index._state
-    held = int(state[index_kernels.TOP]) * index_kernels.LINE
+    held = int(state[extents.TOP]) * extents.LINE
     lows = index._lows[:held].view(np.uint64)
     nodes = int(state[index_kernels.NODES]) * index_kernels.CHILDREN
     matches = np.zeros((1, 3), dtype=np.uint64)
