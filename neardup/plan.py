@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from neardup.errors import ConfigurationError
-from neardup.index import extents, flips, kernels
+from neardup.index import extents, flips, kernels, walk
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
+from neardup.index.shares import LEVELS, PAD, sums_behind
 from neardup.index.tables import MankuTables, MultiIndexHashing, prefix_bits
 from neardup.simhash import Fingerprint
 
@@ -48,6 +49,9 @@ _FEWEST_MORE = 2.0
 _MOST_FURTHER = 4.0
 """Times that a probe may take longer for the size of the index alone; what is measured beyond it is noise."""
 _LEVELS = 15
+_MODELLED = 200
+"""Queries that the model of PSM is worked out for."""
+_MOST_PROBES = 1 << 14
 _FAR_BYTES = 1 << 30
 _PROBE_IN_CANDIDATES = 20.0
 """What reaching a run costs, in comparisons."""
@@ -131,23 +135,40 @@ def _full(mean: float, limits: npt.NDArray[np.int64]) -> float:
 def probes_of_psm(
     pages: int, *, max_distance: int, recall: float, queries: Sequence[Fingerprint]
 ) -> tuple[float, float, float]:
-    """Prefix bits, probes k and candidates X (eq. 6.21) of a look-up that finds nothing, evenly spread fingerprints."""
+    """Prefix bits, probes k and candidates X (eq. 6.21) of a look-up that finds nothing, evenly spread fingerprints.
+
+    As the index does it (:func:`neardup.index.walk.search`): all leaves above one threshold are probed, so high that queries cover
+    ``recall`` on average, and a little more.
+    """
     work, masks = flips.workspace(), np.zeros(192, dtype=np.uint64)
-    found, chances = np.zeros(1 << 16, dtype=np.uint64), np.zeros(1 << 16)
-    bits = probes = candidates = 0.0
-    for level, share in enumerate(level_shares(pages)):
-        if share > 1e-3:
-            length = kernels.STEP * level
-            count = np.mean(
-                [
-                    flips.plan_flips(query.weights, length, max_distance, recall, work, masks, found, chances)
-                    for query in queries[:500]
-                ]
-            )
-            bits += share * length
-            probes += share * float(count)
-            candidates += share * float(count) * pages / kernels.CHILDREN**level
-    return bits, probes, candidates
+    found, chances = np.zeros(_MOST_PROBES, dtype=np.uint64), np.zeros(_MOST_PROBES)
+    behind, patterns = np.zeros((LEVELS + 1, 64)), np.zeros((LEVELS, kernels.CHILDREN))
+    shares, some = level_shares(pages), queries[:_MODELLED]
+    covered, parts = 0.0, []
+    for level in np.flatnonzero(shares > 1e-3):
+        for query in some:
+            # Of one with clear weights leaves are above the threshold that it would not need by itself.
+            count = flips.plan_flips(
+                query.weights, int(kernels.STEP * level), max_distance, 1.0 - 0.01 * (1.0 - recall), work, masks,
+                found, chances,
+            )  # fmt: skip
+            sums_behind(work[0, :64], max_distance, behind, patterns)
+            likely = chances[:count] / behind[0, PAD + max_distance]
+            weight = shares[level] / len(some)
+            covered += weight * likely[0]
+            parts.append(np.column_stack([likely[1:], np.full(count - 1, weight), np.full(count - 1, level)]))
+    leaves = np.concatenate(parts)
+    leaves = leaves[np.argsort(-leaves[:, 0])]
+    covers = covered + np.cumsum(leaves[:, 0] * leaves[:, 1])
+    enough = (
+        int(np.searchsorted(covers, recall + walk.MARGIN * (1.0 - recall))) + 1 if covered < recall else 0
+    )
+    probes = shares + np.bincount(
+        leaves[:enough, 2].astype(np.int64), weights=leaves[:enough, 1], minlength=_LEVELS
+    )
+    levels = np.arange(_LEVELS)
+    candidates = probes * pages / float(kernels.CHILDREN) ** levels
+    return float((shares * levels).sum() * kernels.STEP), float(probes.sum()), float(candidates.sum())
 
 
 class _Measured(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from neardup.compiled import lean
 from neardup.index.extents import STATE_SIZE
 from neardup.index.kernels import CANDIDATES, COSTS, EMPTY_PROBES, PROBES, QUERIES
-from neardup.index.walk import ENDED_AT, search, workspace
+from neardup.index.walk import LEARNED, SAVED, THRESHOLD, search, workspace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,12 +45,14 @@ def search_many(
     count = 0
     for i in range(start, asked.size):
         before = (state[QUERIES], state[PROBES], state[EMPTY_PROBES], state[CANDIDATES])
+        learned = (shares[THRESHOLD], shares[SAVED])
         found = search(
             heads, lows, rests, state, asked[i : i + 1], weights[i], max_distance, recall, most,
             tables, shares, turnings, queue, matches[count:],
         )  # fmt: skip
         if found > matches.shape[0] - count:
             state[QUERIES], state[PROBES], state[EMPTY_PROBES], state[CANDIDATES] = before
+            shares[THRESHOLD], shares[SAVED] = learned
             return i, count
         whose[count : count + found] = i
         count += found
@@ -64,13 +66,13 @@ def match_block(
     max_distance: int,
     recall: float,
     most: int,
-    ended_at: float,
+    learned: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """Matches of a block of queries in a tree (heads, lows, rests) that nobody changes meanwhile, in columns query, row, value, distance,
-    shape (n, 4), and what it cost, as of ``state[COSTS]``. ``ended_at``: probability that recent searches ended at.
+    shape (n, 4), and what it cost, as of ``state[COSTS]``. ``learned``: from searches before (:data:`neardup.index.walk.LEARNED`).
     """
     tables, shares, turnings, queue = workspace()
-    shares[ENDED_AT] = ended_at
+    shares[LEARNED] = learned
     state = np.zeros(STATE_SIZE, dtype=np.int64)
     parts = [np.empty((0, 4), dtype=np.uint64)]
     room, done = max(64, len(asked)), 0

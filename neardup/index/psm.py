@@ -44,9 +44,9 @@ class PSMIndex:
 
     Fingerprints with the same leading bits stand together in a leaf of a tree of prefixes. A query looks into the leaf of
     its own prefix, so that an exact twin is always found, then into those reached by flipping combinations of its weak
-    bits, in falling probability (eq. 4.6), and compares whole fingerprints there. It stops when the leaves probed cover
-    ``recall`` of the probability that a pair at exactly ``max_distance`` differs in just these bits: a page with clear
-    weights needs few probes, one with many weak bits more.
+    bits, in falling probability (eq. 4.6), and compares fingerprints there. All leaves are probed that are probable enough, and what is
+    enough follows from the queries before: so that they cover, on average, ``recall`` of the probability that a pair at exactly
+    ``max_distance`` differs in just these bits. A page with clear weights needs few probes, one with many weak bits more.
 
     Where this leaves the thesis: its table is sorted and built once, with one number p of prefix bits for all; here a
     full leaf is divided by three more bits, so p is larger where fingerprints are dense, and grows with
@@ -57,7 +57,7 @@ class PSMIndex:
     Skewed fingerprints: a leaf holds at most 988, unless about half of them or more are copies of one, or they agree in 63 bits. So a probe
     compares, and dividing a leaf moves, at most some 2,000 fingerprints that are not copies of each other; a path has at most 21 steps.
 
-    Memory: 12 bytes a slot, 15 to 19 a fingerprint with all that belongs to it (``nbytes``). An index is for one thread at
+    Memory: 12 bytes a slot, 14 to 18 a fingerprint with all that belongs to it (``nbytes``). An index is for one thread at
     a time.
     """
 
@@ -170,11 +170,12 @@ class PSMIndex:
         return [Match(*match) for match in self.match_table(query).tolist()]
 
     def match_table(self, query: Fingerprint, most: int = ANY_NUMBER) -> npt.NDArray[np.uint64]:
-        costs = self._state[kernels.COSTS].copy()
+        learned = self._workspace[1][walk.LEARNED]
+        costs, learned_before = self._state[kernels.COSTS].copy(), learned.copy()
         while (found := self._search(query, most=most)) > len(self._matches):
             self._matches = np.zeros((2 * found, 3), dtype=np.uint64)
             self._first = self._matches[0]
-            self._state[kernels.COSTS] = costs
+            self._state[kernels.COSTS], learned[:] = costs, learned_before
         return self._matches[:found].copy()
 
     def match_many(
@@ -202,12 +203,12 @@ class PSMIndex:
         asked = np.ascontiguousarray(values, dtype=np.uint64)
         weighted = np.ascontiguousarray(weights, dtype=np.float64)
         arrays, most = (self._heads, self._lows, self._rests), ANY_NUMBER if every else 1
-        ended_at = float(self._workspace[1][walk.ENDED_AT])
+        learned = self._workspace[1][walk.LEARNED].copy()
 
         def match(start: int) -> npt.NDArray[np.uint64]:
             block = slice(start, start + many.BLOCK)
             found, costs = many.match_block(
-                arrays, asked[block], weighted[block], self.max_distance, self.recall, most, ended_at
+                arrays, asked[block], weighted[block], self.max_distance, self.recall, most, learned
             )
             found[:, 0] += np.uint64(start)
             all_costs.append(costs)

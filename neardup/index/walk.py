@@ -2,10 +2,9 @@
 
 The bits in which a near-duplicate's fingerprint differs are weak bits (Sood, section IV.A). Their odds to flip are estimated
 from the query's own bit weights. Every turning, to a node or a leaf, has the probability that a near-duplicate at exactly
-``max_distance`` lies below it. Turnings wait in buckets by that probability, and the most probable is taken next, until the leaves
-probed cover the wanted share. The thesis takes combinations of bits out of a heap (section IV.B, algorithm 2); buckets, four
-to a factor of two, order them nearly as well, and nothing is compared. From a turning the walk goes down to the leaf in which
-nothing more is flipped, and what turns off on the way, with enough probability to matter, waits.
+``max_distance`` lies below it. Turnings wait (:mod:`neardup.index.turnings`), and the most probable is taken next, as long as it reaches a
+threshold. From a turning the walk goes down to the leaf in which nothing more is flipped, and what turns off on the way, with enough
+probability to matter, waits.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ from neardup.index.kernels import (
 )
 from neardup.index.leaves import compare
 from neardup.index.shares import FLIPPED, LEVELS, PAD, share_among_children, sums_behind
+from neardup.index.turnings import BUDGET, BUDGET_BITS, FILLED, QUEUE, clear, exponent, push, space, take
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,52 +44,40 @@ if TYPE_CHECKING:
         npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64]
     ]
 
-_BELOW = 0.25
-"""Turnings are kept if they reach this part of the probability at which recent searches ended."""
 _LOWER = 1.0 / 64.0
-"""Where that was too much, this part of it comes next."""
-_MEMORY = 0.05
-_FIRST_GUESS = 0.02
-_LEAST_GUESS = 1e-9
+"""Where leaves of a threshold cover too little, those of this part of it come next."""
+_FIRST_FLOOR = 0.005
+_STEP = 0.02
+"""How much a search that covers everything raises the threshold."""
+_FARTHEST = -50.0
+"""And how much one lowers it at most, in the same unit."""
+MARGIN = 0.05
+"""Part of what need not be covered that is covered on average all the same, so that no debt comes from chance."""
+_MOST_SAVED = 1.0
 _NEGLIGIBLE = 1e-12
 _UPPER_BITS = 32
 _LEAST = 1e-290
 """Above 0, and below whatever the odds of some bits can be."""
 
-_ROOM = 1 << 12
-_BUDGET_BITS = 5
-_BUDGET = (1 << _BUDGET_BITS) - 1
-
-_HEAD, _CODE, _WEIGHT, _NEXT, _FIELDS = range(5)
-"""Of a turning: the head it leads to; its level, and the number of bits left to flip; of a leaf its probability, of a node the product of the
-odds of the bits flipped so far (floats, by their bits); the next one of its bucket, or of the free ones."""
-
-_BUCKETS = 64
-"""As many as an integer has bits. All that is less probable than their 2^-16 is in the last one, in no order."""
-_BUCKET_SHIFT = np.uint64(50)
-"""A bucket by the exponent of the probability and two bits more: four to a factor of two."""
 _GATHERED = 4
 """Leaves that are asked for before the first of them is compared with."""
-_RING, _WITHIN = _BUCKETS, _BUCKETS + _GATHERED
-_FREE, _USED, _WAITING, _READY, _FILLED, _QUEUE = range(_WITHIN + _GATHERED, _WITHIN + _GATHERED + 6)
-"""Parts of the queue: first turnings of the buckets; leaves asked for, and in how many of their lower bits matches can differ; the first free
-turning; turnings ever used; turnings that wait; levels whose shares are there; which buckets are not empty, one bit each."""
+_RING, _WITHIN, _READY, _QUEUE = QUEUE, QUEUE + _GATHERED, QUEUE + 2 * _GATHERED, QUEUE + 2 * _GATHERED + 1
+"""Parts of the queue: leaves asked for, and in how many of their lower bits matches can differ; levels whose shares are there."""
 
 _ODDS, _BEHIND, _PATTERNS, _TABLES = 0, 1, 2 + LEVELS, 2 + 2 * LEVELS
 
-ENDED_AT = LEVELS, 0, 0
-"""Where among the shares the probability stands that recent searches ended at."""
+THRESHOLD, SAVED, LEARNED = (LEVELS, 0, 0), (LEVELS, 0, 1), (LEVELS, 0, slice(2))
+"""Where among the shares stands what was learned from the searches before: the least probability, of all, of a leaf that is worth a probe (0:
+not known yet); by how much they have covered more than asked for, in whole searches."""
 
 
 def workspace() -> Workspace:
     """Scratch memory of :func:`search`, one for each thread.
 
-    Tables of odds; shares of children (and what is :data:`ENDED_AT`); turnings; their queue.
+    Tables of odds; shares of children (and what is :data:`LEARNED`); turnings; their queue.
     """
-    shares = np.zeros((LEVELS + 1, _BUDGET + 1, CHILDREN))
-    shares[ENDED_AT] = _FIRST_GUESS
-    turnings = np.zeros((_ROOM + CHILDREN * LEVELS, _FIELDS), dtype=np.int64)
-    return np.zeros((_TABLES, 64)), shares, turnings, np.zeros(_QUEUE, dtype=np.int64)
+    shares = np.zeros((LEVELS + 1, BUDGET + 1, CHILDREN))
+    return np.zeros((_TABLES, 64)), shares, space(), np.zeros(_QUEUE, dtype=np.int64)
 
 
 @lean
@@ -109,13 +97,17 @@ def search(
     queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
 ) -> int:
-    """Probe leaves in falling probability until ``recall`` of the probability is covered, or ``most`` matches are found.
+    """Probe leaves in falling probability, so that searches cover ``recall`` of the probability on average, until ``most`` matches are found.
 
     A near-duplicate at exactly ``max_distance`` (h) differs in the set B of a leaf's prefix bits with probability
     odds(B) · E(h - |B|) / E', where E(s) sums the odds of all sets of s bits behind the prefix and E' those of all sets of h
     bits (eq. 4.6 under the condition that h bits differ). Nearer ones are found sooner, but in leaves so deep that fewer bits are behind
     their prefix than are left to flip; these are probed for a recall of 1 only. The leaf of the query's own prefix comes first, so an exact
     twin is always found.
+
+    All leaves above one threshold are probed, whatever they sum up to: of all ways to cover as much on average, this takes the fewest probes
+    (the argument of Neyman and Pearson's lemma). A search that ends without enough matches moves the threshold towards the recall; while
+    all of them together have covered less than that, each goes on until it has covered it by itself.
 
     ``asked``: shape (1,), the query's fingerprint; ``weights``: shape (64,). Scratch: :func:`workspace`. ``matches``: shape (m, 3), receives row, value and distance of the first
     m matches. Adds to the costs in ``state``; returns the number of matches.
@@ -133,24 +125,71 @@ def search(
     flip_odds(weights, max_distance, tables[_ODDS])
     sums_behind(tables[_ODDS], max_distance, behind, patterns)
     found = _compare_counted(lows, rests, state, head, value, max_distance, max_distance, most, matches, 0)
+    if found >= most:
+        return found
+    return _probe_others(
+        heads, lows, rests, state, value, place, level, max_distance, recall, most, behind, patterns, shares, turnings, queue,
+        matches, found,
+    )  # fmt: skip
+
+
+@inlined
+def _probe_others(
+    heads: npt.NDArray[np.uint64],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
+    state: npt.NDArray[np.int64],
+    value: np.uint64,
+    place: int,
+    level: int,
+    max_distance: int,
+    recall: float,
+    most: int,
+    behind: npt.NDArray[np.float64],
+    patterns: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
+    turnings: npt.NDArray[np.int64],
+    queue: npt.NDArray[np.int64],
+    matches: npt.NDArray[np.uint64],
+    found: int,
+) -> int:
+    """Probe all leaves above the threshold but the query's own, at ``place``, and more if too little has been covered so far."""
     whole = behind[0, PAD + max_distance]
-    wanted, floor = np.inf, 0.0  # of a recall of 1: all
+    covered, threshold = behind[level, PAD + max_distance], shares[THRESHOLD]
+    wanted, floor, least = np.inf, 0.0, np.inf  # of a recall of 1: all
     if recall < 1.0:
-        wanted = recall * whole - behind[level, PAD + max_distance]
-        floor = max(_BELOW * max(shares[ENDED_AT], _LEAST_GUESS) * whole, _LEAST)
-    done, last, queue[_READY] = np.inf, np.inf, 0
-    while wanted > 0.0 and found < most:
+        floor = max((threshold if threshold > 0.0 else _FIRST_FLOOR) * whole, _LEAST)
+        least = recall * whole if shares[SAVED] <= 0.0 else 0.0
+        wanted = np.inf if threshold > 0.0 else least - covered
+    above, last, done, queue[_READY] = -1.0, np.inf, np.inf, 0
+    while found < most:
         mass, last, found = _descend(
             heads, lows, rests, state, value, place, max_distance, most, behind, patterns, shares, turnings, queue,
             matches, wanted, floor, done, found,
         )  # fmt: skip
-        wanted -= mass
-        if not floor > whole * _NEGLIGIBLE:  # also if that is no number, of weights that are none
-            return found
+        covered += mass
+        above = covered if above < 0.0 else above
+        wanted = least - covered
+        goes_on = (
+            wanted > 0.0 and floor > whole * _NEGLIGIBLE
+        )  # not so if they are no numbers, of weights that are none
+        if not goes_on:
+            break
         done, floor = floor, floor * _LOWER
-    if last < np.inf and found < most:
-        shares[ENDED_AT] += _MEMORY * (last / whole - shares[ENDED_AT])
+    if recall < 1.0 and found < most and whole > 0.0:
+        _learn(shares, recall, above / whole, covered / whole, last / whole)
     return found
+
+
+@inlined
+def _learn(shares: npt.NDArray[np.float64], recall: float, above: float, covered: float, last: float) -> None:
+    """Take in a search that covered ``above`` with what reached the threshold, and ``covered`` in all, the ``last`` leaf included."""
+    if shares[THRESHOLD] > 0.0:
+        more = (above - recall) / (1.0 - recall) - MARGIN
+        shares[THRESHOLD] *= np.exp(_STEP * max(more, _FARTHEST))
+    elif last < np.inf:
+        shares[THRESHOLD] = last
+    shares[SAVED] = min(shares[SAVED] + covered - recall, _MOST_SAVED)
 
 
 @lean
@@ -206,16 +245,15 @@ def _descend(
 
     Returns the probability covered, that of the last leaf, and the number of matches.
     """
-    queue[:_BUCKETS] = -1
-    queue[_FREE], queue[_USED], queue[_WAITING], queue[_FILLED] = -1, 0, 0, 0
+    clear(queue)
     whole = behind[0, PAD + max_distance]
-    top = _exponent(whole)
+    top = exponent(whole)
     first, end = 0, 0
     mass, chance = 0.0, np.inf
     if whole >= floor:
-        _push(heads[0], 0, max_distance, 1.0, whole, turnings, queue, 0, top)
-    while queue[_FILLED] != 0 and mass < wanted:
-        bucket, head, code, weight = _take(turnings, queue)
+        push(heads[0], 0, max_distance, 1.0, whole, turnings, queue, 0, top)
+    while queue[FILLED] != 0 and mass < wanted:
+        bucket, head, code, weight = take(turnings, queue)
         if head & NODE:
             _follow(
                 heads, head, value, own_place, code, weight, max_distance, behind, patterns, shares, turnings, queue, bucket, top,
@@ -234,7 +272,7 @@ def _descend(
                     return mass, chance, found
                 first += 1
             # What is flipped in the upper half leaves less for the lower one.
-            within = code & _BUDGET if (code >> _BUDGET_BITS) * STEP <= _UPPER_BITS else max_distance
+            within = code & BUDGET if (code >> BUDGET_BITS) * STEP <= _UPPER_BITS else max_distance
             queue[_RING + end % _GATHERED], queue[_WITHIN + end % _GATHERED] = np.int64(head), within
             end += 1
     while first < end and found < most:
@@ -262,7 +300,7 @@ def _follow(
     floor: float,
 ) -> None:
     """Go down from a node to its leaf in which no more bits are flipped; that leaf and all that turns off go into the queue."""
-    level, budget = code >> _BUDGET_BITS, code & _BUDGET
+    level, budget = code >> BUDGET_BITS, code & BUDGET
     place, chance = 0, 0.0
     while head & NODE:
         if level == queue[_READY]:
@@ -282,67 +320,14 @@ def _follow(
             # Of a leaf for nothing, but asking would take longer.
             prefetch(heads, signed(child & COUNT) * CHILDREN)
             farther = product * patterns[level - 1, pattern]
-            _push(child, level, rest, farther, product * share[pattern], turnings, queue, bucket, top)
+            push(child, level, rest, farther, product * share[pattern], turnings, queue, bucket, top)
         chance = product * share[0]
         if not chance >= floor:
             return
         place = first + own
         head = heads[place]
     if place != own_place:
-        _push(head, level, budget, product, chance, turnings, queue, bucket, top)
-
-
-@inlined
-def _push(
-    head: np.uint64,
-    level: int,
-    budget: int,
-    product: float,
-    chance: float,
-    turnings: npt.NDArray[np.int64],
-    queue: npt.NDArray[np.int64],
-    bucket: int,
-    top: int,
-) -> None:
-    """Put a turning into its bucket, which is ``bucket`` or a later one; ``top``: the exponent of bucket 0."""
-    at = queue[_FREE]
-    if at >= 0:
-        queue[_FREE] = turnings[at, _NEXT]
-    else:
-        at = queue[_USED]
-        queue[_USED] += 1
-    # When many wait, into the present bucket: what is taken next is then one of these, and going down like that needs little room.
-    to = bucket
-    if queue[_WAITING] < _ROOM:
-        to = max(bucket, min(top - _exponent(chance), _BUCKETS - 1))
-    turnings[at, _HEAD] = np.int64(head)
-    turnings[at, _CODE] = (level << _BUDGET_BITS) + budget
-    turnings[at, _WEIGHT] = np.float64(product if head & NODE else chance).view(np.int64)
-    turnings[at, _NEXT] = queue[to]
-    queue[to] = at
-    queue[_FILLED] |= 1 << to
-    queue[_WAITING] += 1
-
-
-@inlined
-def _take(turnings: npt.NDArray[np.int64], queue: npt.NDArray[np.int64]) -> tuple[int, np.uint64, int, float]:
-    """A turning out of the first bucket that has any (one has): that bucket, then head, code and weight."""
-    filled = queue[_FILLED]
-    bucket = trailing_zeros(filled)
-    at = queue[bucket]
-    after = turnings[at, _NEXT]
-    queue[bucket] = after
-    queue[_FILLED] = filled & ~((1 << bucket) if after < 0 else 0)
-    queue[_FREE], turnings[at, _NEXT] = at, queue[_FREE]
-    queue[_WAITING] -= 1
-    head, weight = np.uint64(turnings[at, _HEAD]), np.int64(turnings[at, _WEIGHT]).view(np.float64)
-    return bucket, head, int(turnings[at, _CODE]), weight
-
-
-@inlined
-def _exponent(chance: float) -> int:
-    """Of a probability, in quarters."""
-    return signed(np.float64(chance).view(np.uint64) >> _BUCKET_SHIFT)
+        push(head, level, budget, product, chance, turnings, queue, bucket, top)
 
 
 @inlined

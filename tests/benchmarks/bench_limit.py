@@ -46,7 +46,7 @@ REPETITIONS = 5
 _READS = 2_000_000
 _OWN = "    place, level = place_of(heads, value)\n"
 _NODE = "        if level == queue[_READY]:\n"
-_VISITS = f"{LEVELS}, 0, 1"
+_VISITS = f"{LEVELS}, 0, 2"
 _COUNTERS = (
     # The steps down the query's own path, other nodes whose children are looked at, the lines of a leaf compared with.
     (_OWN, f"{_OWN}    state[QUERIES] += level\n"),
@@ -160,14 +160,14 @@ def one(values: Words, queries: fingerprints.Queries, ask: Any, count: Any) -> l
             times.append((time.process_time() - started) / len(queries.values) * 1e9)
         costs = state.copy()
         visits = index._workspace[1][LEVELS, 0]
-        visits[1] = 0.0
+        visits[2] = 0.0
         counted = count(*arrays, state, *asked)
         costs = state - costs
         # The threshold that recent searches ended at is part of the workspace, so few probes may differ.
         assert found > 0
         assert abs(counted - found) <= 0.02 * found
         m = len(queries.values)
-        node_lines = float((costs[index_kernels.QUERIES] + visits[1]) / m - 1.0)
+        node_lines = float((costs[index_kernels.QUERIES] + visits[2]) / m - 1.0)
         leaves = float((costs[index_kernels.PROBES] - costs[index_kernels.EMPTY_PROBES]) / m)
         leaf_lines = float(costs[index_kernels.CANDIDATES] / m)
         run = max(1, round(leaf_lines / max(leaves, 1e-9)))

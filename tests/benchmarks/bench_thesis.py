@@ -44,7 +44,8 @@ MOST_COUNTED = 2048
 MOST_KNOWN = 300_000
 TUNED = 50_000
 CHECKED = 2000
-TARGETS = (0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.88, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99, 0.995)
+THRESHOLDS = tuple(0.3 * 0.75**i for i in range(37))
+"""Of the probability of a flip that is tried: 0.3 to 0.00001."""
 RECALLS = (0.90, 0.95, 0.99)
 PROJECT_RECALLS = (0.90, 0.95, 0.99)
 BATCH_PREFIXES = (16, 18, 20, 21, 22, 23, 24, 25, 26)
@@ -125,7 +126,7 @@ def known(index: Exact, asked: Asked, budget: float) -> Truth:
 
 
 def recall(asked: Asked, truth: Truth, p: int) -> Facts:
-    """Figures 8a and 8b at one size: recall against flips in both orders, and what choosing the flips by query gives."""
+    """Figures 8a and 8b at one size: recall against flips in both orders, and what choosing all above a threshold gives."""
     part = asked.first(len(truth.ends))
     facts: Facts = {
         "p": p,
@@ -141,7 +142,7 @@ def recall(asked: Asked, truth: Truth, p: int) -> Facts:
                 "k": {str(wanted): systems.least(curve, wanted) for wanted in RECALLS},
                 "k interpolated": {str(wanted): systems.between(curve, wanted) for wanted in RECALLS},
             }
-    rows = systems.adaptive_curve(part, truth, p, TARGETS)
+    rows = systems.adaptive_curve(part, truth, p, THRESHOLDS)
     for kind in ("first", "all"):
         reached = [row[kind] for row in rows]
         facts[f"adaptive {kind}"] = {

@@ -373,7 +373,7 @@ def as_bytes(values: Values) -> npt.NDArray[np.uint8]:
 def all_peers(n: int) -> list[Peer]:
     """Every peer with every setting compared at n stored fingerprints, as far as what they need can be imported."""
     peers: list[Peer] = []
-    for recall in (0.50, 0.70, 0.80, 0.90, 0.95, 0.99):
+    for recall in (0.50, 0.70, 0.80, 0.85, 0.90, 0.95, 0.99):
         peers += [Neardup(PSMIndex, first=True, recall=recall), Neardup(PSMIndex, first=False, recall=recall)]
     if _there("neardup.index.tables"):
         tables: Any = importlib.import_module("neardup.index.tables")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Weights: TypeAlias = npt.NDArray[np.float32]
 
 MATCHES, CANDIDATES, PROBES, MATCHED = 0, 1, 2, 3
+NEARLY_ALL = 0.9995
+"""Share of the probability that :func:`adaptive` writes down flips for."""
 _ONE = np.uint64(1)
 
 
@@ -318,27 +320,35 @@ def adaptive(
     ends: Ints,
     met: Words,
     p: int,
-    recall: float,
+    thresholds: Reals,
     work: Reals,
     masks: Words,
     flips: Words,
     chances: Reals,
     out: Ints,
 ) -> None:
-    """What :func:`plan_flips` chooses with p prefix bits; PROBES without that of the own prefix."""
+    """Every flip with p prefix bits whose probability, of all, reaches a threshold, as this project's index chooses them.
+
+    ``thresholds``: shape (t,); ``out``: (t, 4); PROBES without that of the own prefix.
+    """
     kept = ~np.uint64(0) << np.uint64(64 - p)
     wide = np.empty(64)
     for i in range(ends.size):
         first = ends[i - 1] if i > 0 else 0
         for j in range(64):
             wide[j] = weights[i, j]
-        count = plan_flips(wide, p, H, recall, work, masks, flips, chances)
-        out[PROBES] += count - 1
-        found = 0
-        for one in range(first, ends[i]):
-            for probe in range(count):
-                if flips[probe] == met[one] & kept:
-                    found += 1
-                    break
-        out[MATCHES] += found
-        out[MATCHED] += found > 0
+        count = plan_flips(wide, p, H, NEARLY_ALL, work, masks, flips, chances)
+        whole = chances[:count].sum() / NEARLY_ALL
+        for t in range(thresholds.size):
+            chosen = 1
+            while chosen < count and chances[chosen] >= thresholds[t] * whole:
+                chosen += 1
+            out[t, PROBES] += chosen - 1
+            found = 0
+            for one in range(first, ends[i]):
+                for probe in range(chosen):
+                    if flips[probe] == met[one] & kept:
+                        found += 1
+                        break
+            out[t, MATCHES] += found
+            out[t, MATCHED] += found > 0

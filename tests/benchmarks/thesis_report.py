@@ -132,7 +132,7 @@ def recall_tables(facts: Facts) -> list[str]:
     )
     lines += [
         "Flips for a recall, same prefix bits: fixed k (least whole one; in brackets interpolated, to compare with means) in the",
-        "thesis's order (eq. 4.5) and in this project's, and the mean when the number is chosen by query (`plan_flips`):", "",
+        "thesis's order (eq. 4.5) and in this project's, and the mean when all above a threshold are tried, as this project's index does:", "",
     ]  # fmt: skip
     rows = []
     for n in sizes(facts):

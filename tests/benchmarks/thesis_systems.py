@@ -263,22 +263,20 @@ def between(curve: npt.NDArray[np.float64], wanted: float) -> float | None:
     return float(k - (curve[k] - wanted) / (curve[k] - curve[k - 1]))
 
 
-def adaptive_curve(asked: Asked, truth: Truth, p: int, targets: Sequence[float]) -> list[Facts]:
-    """Mean flips and recall of F and A when this project chooses the flips with p prefix bits for each target."""
+def adaptive_curve(asked: Asked, truth: Truth, p: int, thresholds: Sequence[float]) -> list[Facts]:
+    """Mean flips and recall of F and A when flips with p prefix bits are chosen by their probability, at each threshold."""
     matched = int((truth.counts > 0).sum())
-    rows = []
-    for target in targets:
-        out = np.zeros(4, dtype=np.int64)
-        kernels.adaptive(
-            asked.weights, truth.ends, truth.met, p, target, np.zeros((24, 66)), np.zeros(192, np.uint64),
-            np.zeros(MOST_PROBES, np.uint64), np.zeros(MOST_PROBES), out,
-        )  # fmt: skip
-        rows.append(
-            {
-                "target": target,
-                "flips": float(out[kernels.PROBES] / len(truth.ends)),
-                "first": float(out[kernels.MATCHED] / matched),
-                "all": float(out[kernels.MATCHES] / len(truth.met)),
-            }
-        )
-    return rows
+    out = np.zeros((len(thresholds), 4), dtype=np.int64)
+    kernels.adaptive(
+        asked.weights, truth.ends, truth.met, p, np.array(thresholds), np.zeros((24, 66)), np.zeros(192, np.uint64),
+        np.zeros(MOST_PROBES, np.uint64), np.zeros(MOST_PROBES), out,
+    )  # fmt: skip
+    return [
+        {
+            "threshold": threshold,
+            "flips": float(row[kernels.PROBES] / len(truth.ends)),
+            "first": float(row[kernels.MATCHED] / matched),
+            "all": float(row[kernels.MATCHES] / len(truth.met)),
+        }
+        for threshold, row in zip(thresholds, out, strict=True)
+    ]

@@ -37,7 +37,7 @@ _INSTRUMENTED = ["neardup", "bs4"]
 _COMPILED = [
     "neardup.batch_kernels", "neardup.batch_pairs", "neardup.compiled", "neardup.evaluation.counting_kernels",
     "neardup.feature_kernels", "neardup.index.bulk", "neardup.index.extents", "neardup.index.flips", "neardup.index.instructions", "neardup.index.kernels",
-    "neardup.index.leaves", "neardup.index.many", "neardup.index.shares", "neardup.index.soundness", "neardup.index.table_kernels",
+    "neardup.index.leaves", "neardup.index.many", "neardup.index.shares", "neardup.index.soundness", "neardup.index.table_kernels", "neardup.index.turnings",
     "neardup.index.walk", "neardup.join",
     "neardup.page_kernels", "neardup.simhash",
 ]  # fmt: skip
