@@ -150,7 +150,15 @@ class PSMIndex:
         return True
 
     def find_first(self, query: Fingerprint) -> Match | None:
-        return Match(*self._first.tolist()) if self._search(query, most=1) else None
+        if self._waiting:
+            self._flush()
+        self._asked[0] = query.value  # a quarter of a microsecond less than making a scalar
+        if walk.search(
+            self._heads, self._lows, self._rests, self._state, self._asked, query.weights, self.max_distance, self.recall, 1,
+            *self._workspace, self._matches,
+        ):  # fmt: skip
+            return Match(*self._first.tolist())
+        return None
 
     def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
         check_rows(row, row)
@@ -170,9 +178,17 @@ class PSMIndex:
         return [Match(*match) for match in self.match_table(query).tolist()]
 
     def match_table(self, query: Fingerprint, most: int = ANY_NUMBER) -> npt.NDArray[np.uint64]:
+        self._flush()
+        self._asked[0] = query.value
         learned = self._workspace[1][walk.LEARNED]
         costs, learned_before = self._state[kernels.COSTS].copy(), learned.copy()
-        while (found := self._search(query, most=most)) > len(self._matches):
+        while True:
+            found = walk.search(
+                self._heads, self._lows, self._rests, self._state, self._asked, query.weights, self.max_distance, self.recall,
+                most, *self._workspace, self._matches,
+            )  # fmt: skip
+            if found <= len(self._matches):
+                break
             self._matches = np.zeros((2 * found, 3), dtype=np.uint64)
             self._first = self._matches[0]
             self._state[kernels.COSTS], learned[:] = costs, learned_before
@@ -276,14 +292,6 @@ class PSMIndex:
             ("rests", self._rests, lines * extents.LINE),
             ("free", self._free, lines),
         ]
-
-    def _search(self, query: Fingerprint, *, most: int) -> int:
-        self._flush()
-        self._asked[0] = query.value  # a quarter of a microsecond less than making a scalar
-        return walk.search(
-            self._heads, self._lows, self._rests, self._state, self._asked, query.weights, self.max_distance, self.recall, most,
-            *self._workspace, self._matches,
-        )  # fmt: skip
 
     def _arrays(
         self,
