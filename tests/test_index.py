@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from neardup.index.base import Index
 
 ALL_ONES = 2**64 - 1
+LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 
@@ -655,6 +659,35 @@ def test_freed_memory_is_used_again() -> None:
             index.add(value, row)
 
     assert index.nbytes <= 1.3 * before
+
+
+@pytest.mark.skipif(
+    not LARGE_PAGES.exists() or "[madvise]" not in LARGE_PAGES.read_text(),
+    reason="this system gives large pages to nobody, or to all",
+)
+def test_large_pages_are_asked_for_what_is_written_at_once_only() -> None:
+    program = """
+import re, numpy as np
+from neardup.index.psm import PSMIndex
+
+def large():
+    return int(re.search(r"AnonHugePages: +([0-9]+) kB", open("/proc/self/smaps_rollup").read())[1])
+
+rng = np.random.default_rng(1)
+index = PSMIndex()
+index.extend(rng.integers(0, 1 << 64, 2_000_000, dtype=np.uint64), np.arange(2_000_000))
+before = large()
+index.extend(rng.integers(0, 1 << 64, 2_000_000, dtype=np.uint64), np.arange(2_000_000))
+between = large()
+for row, value in enumerate(rng.integers(0, 1 << 64, 1_000_000, dtype=np.uint64).tolist()):
+    index.add(value, row)
+print(between - before, large() - between)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    at_once, one_by_one = map(int, ran.stdout.split())
+
+    assert at_once >= 8 << 10
+    assert one_by_one <= 4 << 10
 
 
 def test_arrays_make_the_same_index_again() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from neardup.errors import ConfigurationError
 from neardup.index import bulk, extents, kernels, leaves, many, walk
 from neardup.index.base import ANY_NUMBER, MOST_ROWS, Match, ProbeStats, check_max_distance, check_rows
-from neardup.index.pool import grown
+from neardup.index.pool import fill_soon, grown
 from neardup.index.soundness import is_sound
 
 if TYPE_CHECKING:
@@ -128,10 +128,17 @@ class PSMIndex:
             if len(values[block]) < _FEW:
                 self._add_many(values[block], rows[block])
                 continue
+            self._fill_soon(len(values[block]))
             gathered = bulk.gathered(values[block], rows[block])
             parts, waiting = bulk.whole(len(gathered[0])), 1
             while waiting := bulk.add_gathered(*self._arrays(), *gathered, parts, waiting):
                 self._grow()
+
+    def _fill_soon(self, fingerprints: int) -> None:
+        """Let so many more find memory in large pages, as far as there is room for them already."""
+        first = int(self._state[extents.TOP]) * extents.LINE
+        for slots in (self._lows, self._rests):
+            fill_soon(slots, first, min(first + fingerprints, len(slots)))
 
     def _add_many(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
         done = 0
@@ -275,6 +282,7 @@ class PSMIndex:
         for name, full, used in index._in_use():
             _check_array(arrays, name, full, used)
             larger = grown(full, used + extents.LINE)  # a comparison of sixteen may begin with the last eight
+            fill_soon(larger, 0, used)
             larger[:used] = arrays[name]
             setattr(index, f"_{name}", larger)
         used_lines = int(index._state[extents.TOP])
