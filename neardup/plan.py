@@ -217,49 +217,44 @@ def _growth(quarter: float, whole: float, factor: float) -> float:
 def _psm(
     pages: int, max_distance: int, recall: float, queries: Sequence[Fingerprint], sample: Sample | None
 ) -> Cost:
-    def measure(values: npt.NDArray[np.uint64], queries: Sequence[Fingerprint]) -> _PSMMeasured:
+    def measure(values: npt.NDArray[np.uint64], queries: Sequence[Fingerprint]) -> tuple[_Measured, float]:
+        """And the microseconds of a probe."""
         built = PSMIndex(max_distance=max_distance, recall=recall)
         whole = _measure(built, values, queries)
         low = PSMIndex.from_arrays(built.arrays(), max_distance=max_distance, recall=recall / 2)
         few = _measure(low, values, queries)
-        model = probes_of_psm(len(values), max_distance=max_distance, recall=recall, queries=queries)
         more = whole.probes - few.probes
         # Too few more probes tell nothing of what one costs.
-        each = max(0.0, whole.microseconds - few.microseconds) / more if more > _FEWEST_MORE else 0.0
-        return _PSMMeasured(whole, each, whole.probes / model[1], whole.candidates / model[2])
+        return whole, max(0.0, whole.microseconds - few.microseconds) / more if more > _FEWEST_MORE else 0.0
 
     values = _stored(pages, sample, MEASURED_PSM)
-    made = measure(values, queries)
-    bits, probes, candidates = probes_of_psm(pages, max_distance=max_distance, recall=recall, queries=queries)
-    each, near = made.each, len(values)
-    probes *= made.more_probes
-    if sample is None:
-        candidates *= made.more_candidates
-    else:
-        if pages > len(values):
-            quarter = measure(values[: len(values) // 4], queries)
-            probes *= _growth(quarter.more_probes, made.more_probes, pages / len(values))
-            # What of the time comes from the size alone, evenly spread ones tell.
-            near = min(pages, MEASURED_PSM)
-            small, large = (measure(_stored(n, None, n), typical_queries()) for n in (len(values), near))
-            if small.each > 0.0:
-                each *= min(max(1.0, large.each / small.each), _MOST_FURTHER)
-        # Leaves are as full on average whatever their number: those of skewed fingerprints do not divide at the same time.
-        candidates = probes * made.whole.candidates / made.whole.probes
-    bytes_each = made.whole.bytes_each
-    fixed = max(0.0, made.whole.microseconds - made.each * made.whole.probes)
-    each += candidates / probes / extents.LOWS_A_LINE * _further(near * bytes_each, pages * bytes_each)
+    made, each = measure(values, queries)
+    model = partial(probes_of_psm, max_distance=max_distance, recall=recall, queries=queries)
+    bits, *planned = model(pages)
+    near, probes, candidates = len(values), made.probes, made.candidates
+    if pages > len(values) and sample is None:
+        _, *there = model(len(values))
+        probes, candidates = probes * planned[0] / there[0], candidates * planned[1] / there[1]
+    elif pages > len(values):
+        quarter = _measure(
+            PSMIndex(max_distance=max_distance, recall=recall), values[: len(values) // 4], queries
+        )
+        times = pages / len(values)
+        probes *= _growth(quarter.probes, made.probes, times)
+        candidates *= _growth(quarter.candidates, made.candidates, times)
+        # What of the time comes from the size alone, evenly spread ones tell.
+        near = min(pages, MEASURED_PSM)
+        (_, small), (_, large) = (
+            measure(_stored(n, None, n), typical_queries()) for n in (len(values), near)
+        )
+        if small > 0.0:
+            each *= min(max(1.0, large / small), _MOST_FURTHER)
+    fixed = max(0.0, made.microseconds - each * made.probes)
+    each += (
+        candidates / probes / extents.LOWS_A_LINE * _further(near * made.bytes_each, pages * made.bytes_each)
+    )
     time = float(fixed + each * probes)
-    return Cost("psm", recall, bits, float(probes), float(candidates), pages * bytes_each, time)
-
-
-class _PSMMeasured(NamedTuple):
-    """``each``: microseconds a probe; how many times more probes and candidates there are than the model says."""
-
-    whole: _Measured
-    each: float
-    more_probes: float
-    more_candidates: float
+    return Cost("psm", recall, bits, float(probes), float(candidates), pages * made.bytes_each, time)
 
 
 def _further(near_bytes: float, far_bytes: float) -> float:

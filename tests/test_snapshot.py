@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from neardup.errors import NeardupError
-from neardup.snapshot import SnapshotError, SnapshotMissing, load, save
+from neardup.snapshot import Snapshot, SnapshotError, SnapshotMissing, load, save
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -299,7 +299,8 @@ def test_readers_see_one_whole_snapshot_while_it_is_replaced(tmp_path: Path) -> 
     save(path, kind="k", meta={"n": 0}, arrays={"a": np.full(0, 0)})
     writer = threading.Thread(target=keep_saving)
     writer.start()
-    held, last = [], 0
+    held: list[Snapshot] = []
+    last = 0
     while not written.is_set():
         loaded = load(path, kind="k")
         assert loaded.meta["n"] >= last
