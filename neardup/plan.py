@@ -51,7 +51,8 @@ _MOST_FURTHER = 4.0
 _LEVELS = 15
 _MODELLED = 200
 """Queries that the model of PSM is worked out for."""
-_MOST_PROBES = 1 << 14
+_MOST_PROBES, _MOST_ROWS = 1 << 18, 1 << 22
+"""Leaves that the model counts of one query, at most, and of all."""
 _FAR_BYTES = 1 << 30
 _PROBE_IN_CANDIDATES = 20.0
 """What reaching a run costs, in comparisons."""
@@ -143,20 +144,27 @@ def probes_of_psm(
     work, masks = flips.workspace(), np.zeros(192, dtype=np.uint64)
     found, chances = np.zeros(_MOST_PROBES, dtype=np.uint64), np.zeros(_MOST_PROBES)
     behind, patterns = np.zeros((LEVELS + 1, 64)), np.zeros((LEVELS, kernels.CHILDREN))
-    shares, some = level_shares(pages), queries[:_MODELLED]
+    shares = level_shares(pages)
+    met = np.flatnonzero(shares > 1e-3).tolist()
+
+    def likely(query: Fingerprint, level: int) -> npt.NDArray[np.float64]:
+        # Of one with clear weights leaves are above the threshold that it would not need by itself.
+        count = flips.plan_flips(
+            query.weights, int(kernels.STEP * level), max_distance, 1.0 - 0.01 * (1.0 - recall), work, masks,
+            found, chances,
+        )  # fmt: skip
+        sums_behind(work[0, :64], max_distance, behind, patterns)
+        return np.asarray(chances[:count] / behind[0, PAD + max_distance])
+
+    most = max(len(likely(query, met[-1])) for query in queries[:3])
+    some = queries[: max(10, min(_MODELLED, _MOST_ROWS // (most * len(met))))]
     covered, parts = 0.0, []
-    for level in np.flatnonzero(shares > 1e-3):
+    for level in met:
         for query in some:
-            # Of one with clear weights leaves are above the threshold that it would not need by itself.
-            count = flips.plan_flips(
-                query.weights, int(kernels.STEP * level), max_distance, 1.0 - 0.01 * (1.0 - recall), work, masks,
-                found, chances,
-            )  # fmt: skip
-            sums_behind(work[0, :64], max_distance, behind, patterns)
-            likely = chances[:count] / behind[0, PAD + max_distance]
-            weight = shares[level] / len(some)
-            covered += weight * likely[0]
-            parts.append(np.column_stack([likely[1:], np.full(count - 1, weight), np.full(count - 1, level)]))
+            weight, of_query = shares[level] / len(some), likely(query, level)
+            covered += weight * of_query[0]
+            columns = of_query[1:], np.full(len(of_query) - 1, weight), np.full(len(of_query) - 1, level)
+            parts.append(np.column_stack(columns))
     leaves = np.concatenate(parts)
     leaves = leaves[np.argsort(-leaves[:, 0])]
     covers = covered + np.cumsum(leaves[:, 0] * leaves[:, 1])

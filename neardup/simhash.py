@@ -35,6 +35,10 @@ class Fingerprint:
     value: int
     weights: npt.NDArray[np.float64]
 
+    def __post_init__(self) -> None:
+        if self.weights.shape != (FINGERPRINT_BITS,):  # compiled code reads as many
+            raise ValueError(f"weights must have the shape ({FINGERPRINT_BITS},), not {self.weights.shape}")
+
     def relative_weights(self) -> npt.NDArray[np.float64]:
         """|W_j| / ‖W‖ (the fraction in eq. 4.5), shape (64,): near 0 for a bit that a small edit may flip."""
         norm = float(np.sqrt(self.weights @ self.weights))

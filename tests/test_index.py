@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from neardup import hamming
 from neardup.errors import ConfigurationError
-from neardup.index import extents, flips, kernels, pool, psm
+from neardup.index import extents, flips, kernels, pool, psm, walk
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.index.tables import MankuTables, MultiIndexHashing
@@ -87,6 +87,109 @@ def test_weights_that_are_no_weights_end_a_search_all_the_same(recall: float, we
 
     assert found is not None
     assert (found.row, found.distance) == (7, 0)
+
+
+@pytest.mark.parametrize("threshold", [np.inf, 1e300, 1.0, 1e-300])
+def test_what_was_learned_before_never_keeps_a_search_from_its_end(threshold: float) -> None:
+    rng = np.random.default_rng(2)
+    index = PSMIndex(recall=0.9)
+    index.extend(rng.integers(0, ALL_ONES, 50_000, dtype=np.uint64), np.arange(50_000))
+    index._workspace[1][walk.LEARNED] = threshold, 0.0
+
+    for _ in range(200):
+        index.find_all(query(int(rng.integers(0, ALL_ONES, dtype=np.uint64)), seed=5))
+
+    assert 0.0 < index._workspace[1][walk.THRESHOLD] <= 1.0
+
+
+def test_searches_that_need_no_other_leaf_do_not_spoil_those_that_do() -> None:
+    rng = np.random.default_rng(3)
+    index = PSMIndex(max_distance=3, recall=0.8)
+    index.extend(rng.integers(0, ALL_ONES, 1000, dtype=np.uint64), np.arange(1000))
+    for value in rng.integers(0, ALL_ONES, 60_000, dtype=np.uint64).tolist():
+        index.find_first(query(value, seed=value % 50))
+    assert index._workspace[1][walk.THRESHOLD] <= 1.0
+
+    index.extend(rng.integers(0, ALL_ONES, 20_000, dtype=np.uint64), np.arange(20_000))
+    before = index.stats.probes
+    for value in rng.integers(0, ALL_ONES, 500, dtype=np.uint64).tolist():
+        index.find_first(query(value, seed=value % 50))
+
+    assert index.stats.probes - before > 600
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 3000])
+def test_small_batches_meet_the_target_as_well(at_once: int) -> None:
+    rng = np.random.default_rng(6)
+    index = PSMIndex(max_distance=1, recall=0.9)
+    values = rng.integers(0, ALL_ONES, 50_000, dtype=np.uint64)
+    index.extend(values, np.arange(50_000))
+    for value in rng.integers(0, ALL_ONES, 300, dtype=np.uint64).tolist():
+        index.find_all(query(value, seed=value % 50))  # their clear weights leave something to spend
+    flipped = values[:3000] ^ (np.uint64(1) << rng.integers(0, 64, 3000, dtype=np.uint64))
+    weights = np.ones((3000, 64))  # all bits are as likely to be flipped
+    found = 0
+    for start in range(0, 3000, at_once):
+        some = slice(start, start + at_once)
+        found += len(index.match_many(flipped[some], weights[some]))
+
+    assert found >= 0.88 * 3000
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        (np.arange(20_000), np.arange(10)),
+        (np.arange(10), np.arange(20_000)),
+        (np.arange(20).reshape(4, 5), np.arange(20).reshape(4, 5)),
+        (np.arange(5.0), np.arange(5)),
+        (np.arange(5), np.arange(5.0)),
+        (np.arange(5), np.arange(-1, 4)),
+        (np.arange(5), np.arange(5) + 2**32 - 4),
+    ],
+)
+def test_many_that_cannot_be_stored_are_refused(values: npt.NDArray[Any], rows: npt.NDArray[Any]) -> None:
+    index = PSMIndex()
+
+    with pytest.raises(ValueError, match="must"):
+        index.extend(values, rows)
+
+    assert len(index) == 0
+
+
+def test_weights_of_another_shape_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"shape \(64,\), not \(3,\)"):
+        Fingerprint(5, np.ones(3))
+
+
+def test_what_finds_no_memory_goes_on_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = PSMIndex()
+    values = [number * 0x9E3779B97F4A7C15 % 2**64 for number in range(100_000)]
+
+    def none_left(array: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(psm, "grown", none_left)
+        while True:
+            try:
+                index.add(values[len(index)], len(index))
+            except MemoryError:
+                break
+    assert 256 <= len(index) < len(values)
+    for row in range(len(index), len(values)):
+        index.add(values[row], row)
+
+    assert len(index) == len(values)
+    assert all(value in index for value in values)
+
+
+def test_no_row_is_no_row_to_remove() -> None:
+    index = PSMIndex()
+    index.add(5, 1)
+
+    assert not index.remove(5, -1)
+    assert 5 in index
 
 
 class TestNext:
@@ -741,6 +844,7 @@ NODE = 1 << 63
         ("heads", 8, NODE | 1),  # a node that is its own child
         ("heads", 15, 1 << 40 | 5),  # a leaf beyond the last line
         ("heads", 15, (1 << 32) - 1),
+        ("heads", 15, 5 << 32),  # an empty leaf with a line
         ("rests", 8, 1000),  # a page that is not known
         ("free", -1, 1),  # a line in use
     ],

@@ -49,8 +49,6 @@ COSTS = slice(QUERIES, CANDIDATES + 1)
 """What searching has cost."""
 
 FULLEST = int(LIMITS.max())
-_DIVIDED = FULLEST // LINE * 5 // 4 + CHILDREN
-"""Lines that the children of the fullest leaf take up at most."""
 COPIES_FROM = 8
 """Level from which on a leaf of mostly copies may hold any number."""
 _LOOKS = 16
@@ -197,7 +195,7 @@ def place_of(heads: npt.NDArray[np.uint64], value: np.uint64) -> tuple[int, int]
 
 
 ADDED, NO_ROOM = 0, 1
-"""What :func:`add` answers. ``NO_ROOM``: nothing is changed; an array must grow first."""
+"""What :func:`add` answers. ``NO_ROOM``: it is not stored, though leaves may have been divided; an array must grow first."""
 
 
 @lean
@@ -209,12 +207,15 @@ def has_room(
     state: npt.NDArray[np.int64],
     count: int,
 ) -> bool:
-    """Whether a leaf of ``count`` can be divided, level after level, and one can be given an extent for one more."""
-    each = _DIVIDED if count <= FULLEST else lines_for(count + 1) * 5 // 4 + CHILDREN
-    lines = state[TOP] + (DEEPEST + 1) * each
+    """Whether a leaf of ``count`` can be divided, and one can be given an extent for one more.
+
+    Its children take a line more each than it has, and a quarter more for the sizes of extents. Twice that, so that there are always some
+    lines behind the last one in use: a comparison of sixteen reads beyond the end of a leaf.
+    """
+    lines = state[TOP] + 2 * ((max(count, FULLEST) + 1) // LINE + 1 + CHILDREN) * 5 // 4
     if lines > free.size or lines * LINE > lows.size or lines * LINE > rests.size:
         return False
-    return bool((state[NODES] + DEEPEST) * CHILDREN <= heads.size)
+    return bool((state[NODES] + 1) * CHILDREN <= heads.size)
 
 
 @lean
@@ -264,13 +265,15 @@ def add(
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         level += 1
     count = signed(heads[place] & COUNT)
-    if not has_room(heads, lows, rests, free, state, count):
-        return NO_ROOM
-    while is_full(lows, rests, heads[place], place, level):
+    while has_room(heads, lows, rests, free, state, count):
+        if not is_full(lows, rests, heads[place], place, level):
+            break
         divide(heads, lows, rests, free, state, place, level)
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
         count = signed(heads[place] & COUNT)
         level += 1
+    else:
+        return NO_ROOM
     heads[place] = resized(lows, rests, free, state, heads[place], count + 1)
     slot = signed(heads[place] >> SHIFT) * LINE + count
     put(lows, rests, slot, value, row)

@@ -9,7 +9,7 @@ import numpy as np
 from neardup.compiled import lean
 from neardup.index.extents import STATE_SIZE
 from neardup.index.kernels import CANDIDATES, COSTS, EMPTY_PROBES, PROBES, QUERIES
-from neardup.index.walk import LEARNED, SAVED, THRESHOLD, search, workspace
+from neardup.index.walk import SAVED, THRESHOLD, search, workspace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -66,13 +66,14 @@ def match_block(
     max_distance: int,
     recall: float,
     most: int,
-    learned: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    threshold: float,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], float]:
     """Matches of a block of queries in a tree (heads, lows, rests) that nobody changes meanwhile, in columns query, row, value, distance,
-    shape (n, 4), and what it cost, as of ``state[COSTS]``. ``learned``: from searches before (:data:`neardup.index.walk.LEARNED`).
+    shape (n, 4); what it cost, as of ``state[COSTS]``; and the threshold then (:data:`neardup.index.walk.THRESHOLD`). A block starts with
+    the threshold given, but with nothing saved: so each meets the recall by itself.
     """
     tables, shares, turnings, queue = workspace()
-    shares[LEARNED] = learned
+    shares[THRESHOLD] = threshold
     state = np.zeros(STATE_SIZE, dtype=np.int64)
     parts = [np.empty((0, 4), dtype=np.uint64)]
     room, done = max(64, len(asked)), 0
@@ -96,4 +97,4 @@ def match_block(
         )
         parts.append(np.column_stack([whose[:count].astype(np.uint64), matches[:count]]))
         room *= 2  # of one query there may be more than there was room for
-    return np.concatenate(parts), state[COSTS]
+    return np.concatenate(parts), state[COSTS], float(shares[THRESHOLD])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -57,8 +58,8 @@ class PSMIndex:
     Skewed fingerprints: a leaf holds at most 988, unless about half of them or more are copies of one, or they agree in 63 bits. So a probe
     compares, and dividing a leaf moves, at most some 2,000 fingerprints that are not copies of each other; a path has at most 21 steps.
 
-    Memory: 12 bytes a slot, 14 to 18 a fingerprint with all that belongs to it (``nbytes``). An index is for one thread at
-    a time.
+    Memory: 12 bytes a slot, 14 to 19 a fingerprint with all that belongs to it (``nbytes``), some more after many have been taken out. Nodes of
+    the tree stay where there are no fingerprints any more. An index is for one thread at a time.
     """
 
     def __init__(self, *, max_distance: int = 3, recall: float = RECALL) -> None:
@@ -115,13 +116,22 @@ class PSMIndex:
         if self._waiting:
             values = np.array(self._waiting, dtype=np.uint64)
             rows = np.array(self._waiting_rows, dtype=np.int64)
-            del self._waiting[:], self._waiting_rows[:]
-            self._add_many(values, rows)
+            before = int(self._state[kernels.SIZE])
+            try:
+                self._add_many(values, rows)
+            finally:  # if memory was short, the others go on waiting
+                stored = int(self._state[kernels.SIZE]) - before
+                del self._waiting[:stored], self._waiting_rows[:stored]
 
     def extend(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+        if values.ndim != 1 or rows.shape != values.shape:
+            raise ValueError(f"values and rows must have one shape (n,), not {values.shape} and {rows.shape}")
+        if values.dtype.kind not in "iu" or rows.dtype.kind not in "iu":
+            raise ValueError(f"values and rows must be integers, not {values.dtype} and {rows.dtype}")
         if len(values) == 0:
             return
         check_rows(int(rows.min()), int(rows.max()))
+        values, rows = values.astype(np.uint64, copy=False), rows.astype(np.int64, copy=False)
         self._flush()
         for start in range(0, len(values), _AT_ONCE):
             block = slice(start, start + _AT_ONCE)
@@ -148,7 +158,7 @@ class PSMIndex:
 
     def remove(self, value: int, row: int) -> bool:
         self._flush()
-        return bool(kernels.remove(*self._arrays(), np.uint64(value), row))
+        return row >= 0 and bool(kernels.remove(*self._arrays(), np.uint64(value), row))
 
     def replace(self, value: int, new_value: int, row: int) -> bool:
         if not self.remove(value, row):
@@ -168,6 +178,7 @@ class PSMIndex:
         return None
 
     def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
+        row = operator.index(row)
         check_rows(row, row)
         self._flush()
         self._asked[0] = query.value
@@ -226,18 +237,20 @@ class PSMIndex:
         asked = np.ascontiguousarray(values, dtype=np.uint64)
         weighted = np.ascontiguousarray(weights, dtype=np.float64)
         arrays, most = (self._heads, self._lows, self._rests), ANY_NUMBER if every else 1
-        learned = self._workspace[1][walk.LEARNED].copy()
+        threshold = float(self._workspace[1][walk.THRESHOLD])
 
         def match(start: int) -> npt.NDArray[np.uint64]:
             block = slice(start, start + many.BLOCK)
-            found, costs = many.match_block(
-                arrays, asked[block], weighted[block], self.max_distance, self.recall, most, learned
+            found, costs, then = many.match_block(
+                arrays, asked[block], weighted[block], self.max_distance, self.recall, most, threshold
             )
             found[:, 0] += np.uint64(start)
             all_costs.append(costs)
+            thresholds[start] = then
             return found
 
         all_costs: list[npt.NDArray[np.int64]] = []
+        thresholds: dict[int, float] = {}
         blocks = range(0, len(asked), many.BLOCK)
         if threads == 1:
             found = list(map(match, blocks))
@@ -245,13 +258,16 @@ class PSMIndex:
             with ThreadPoolExecutor(threads, thread_name_prefix="neardup-index") as pool:
                 found = list(pool.map(match, blocks))
         self._state[kernels.COSTS] += np.sum(all_costs, axis=0, dtype=np.int64)
+        known = [thresholds[start] for start in blocks if thresholds[start] > 0.0]
+        if known:
+            self._workspace[1][walk.THRESHOLD] = np.exp(np.mean(np.log(known)))
         return np.concatenate(found) if found else np.empty((0, 4), dtype=np.uint64)
 
     def nearest(self, value: int, *, rows: int, but: int) -> int:
         """Distance of the nearest fingerprint stored under a row below ``rows`` other than ``but``; 65 if there is none.
 
         Compares everything, about 1 ms a million, without the interpreter's lock. May be called from another thread: what is
-        added, moved or taken out meanwhile may be seen or not.
+        added, moved or taken out meanwhile may be seen or not, or, very rarely, one half of it with another half.
         """
         return int(leaves.nearest(self._heads, self._lows, self._rests, np.uint64(value), rows, but))
 
@@ -314,7 +330,7 @@ class PSMIndex:
 
     def _grow(self) -> None:
         """Double what little is left of (:func:`neardup.index.kernels.has_room`)."""
-        if (int(self._state[kernels.NODES]) + kernels.DEEPEST) * kernels.CHILDREN > len(self._heads):
+        if (int(self._state[kernels.NODES]) + 1) * kernels.CHILDREN > len(self._heads):
             self._heads = grown(self._heads, 0)
             return
         # Address space may have been enough for one of them and not for another.

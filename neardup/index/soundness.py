@@ -57,7 +57,7 @@ def is_sound(
         else:
             line, count = signed(head >> SHIFT), signed(head & COUNT)
             end = line + lines_for(count)
-            if end > taken.size or (count > FULLEST and level < COPIES_FROM):
+            if end > taken.size or (count > FULLEST and level < COPIES_FROM) or (count == 0 and line > 0):
                 return False
             if taken[line:end].any() or (rests[line * LINE :][:count] & COUNT >= pages).any():
                 return False

@@ -155,7 +155,10 @@ def _probe_others(
 ) -> int:
     """Probe all leaves above the threshold but the query's own, at ``place``, and more if too little has been covered so far."""
     whole = behind[0, PAD + max_distance]
-    covered, threshold = behind[level, PAD + max_distance], shares[THRESHOLD]
+    covered, threshold = (
+        behind[level, PAD + max_distance],
+        min(shares[THRESHOLD], 1.0),
+    )  # more would never end
     wanted, floor, least = np.inf, 0.0, np.inf  # of a recall of 1: all
     if recall < 1.0:
         floor = max((threshold if threshold > 0.0 else _FIRST_FLOOR) * whole, _LEAST)
@@ -186,9 +189,10 @@ def _learn(shares: npt.NDArray[np.float64], recall: float, above: float, covered
     """Take in a search that covered ``above`` with what reached the threshold, and ``covered`` in all, the ``last`` leaf included."""
     if shares[THRESHOLD] > 0.0:
         more = (above - recall) / (1.0 - recall) - MARGIN
-        shares[THRESHOLD] *= np.exp(_STEP * max(more, _FARTHEST))
+        # No leaf has more than 1; without a limit, searches that need no other leaf than their own would raise it for ever.
+        shares[THRESHOLD] = min(shares[THRESHOLD] * np.exp(_STEP * max(more, _FARTHEST)), 1.0)
     elif last < np.inf:
-        shares[THRESHOLD] = last
+        shares[THRESHOLD] = min(last, 1.0)
     shares[SAVED] = min(shares[SAVED] + covered - recall, _MOST_SAVED)
 
 
