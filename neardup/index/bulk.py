@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _AHEAD = 16
-_ORDERED, _UPPER = 8, 12
+_ORDERED, _SECOND = 8, 12
 """Levels by whose bits fingerprints are ordered before they are added; bits by which they are in the second of two rounds."""
 _PLACE, _LEVEL, _START, _END = range(4)
+"""Of a part: where the head is that it belongs below, and at what level; which of the fingerprints it is."""
+_BEGIN, _STOP = range(2)
+"""Of bounds: which of the fingerprints belong below each of the eight children of a node."""
 
 
 def workspace() -> npt.NDArray[np.int64]:
@@ -106,9 +109,9 @@ def gathered(
     """Copies in the order that :func:`add_gathered` asks for: that of the leading bits, as many as belong to :data:`_ORDERED` levels."""
     once = np.empty_like(values), np.empty_like(rows)
     twice = np.empty_like(values), np.empty_like(rows)
-    lower = STEP * _ORDERED - _UPPER
-    _order(values, rows, 64 - _UPPER - lower, lower, *once)
-    _order(*once, 64 - _UPPER, _UPPER, *twice)
+    lower = STEP * _ORDERED - _SECOND
+    _order(values, rows, 64 - _SECOND - lower, lower, *once)
+    _order(*once, 64 - _SECOND, _SECOND, *twice)
     return twice
 
 
@@ -186,11 +189,11 @@ def _part(
     bounds = parts[CHILDREN * (DEEPEST + 1) :]
     _find_bounds(new_values, level, start, end, bounds)
     for child in range(CHILDREN):
-        begin = bounds[child, 0] = start if child == 0 else bounds[child - 1, 1]
-        if begin == bounds[child, 1]:
+        begin = bounds[child, _BEGIN] = start if child == 0 else bounds[child - 1, _STOP]
+        if begin == bounds[child, _STOP]:
             continue
         parts[waiting, _PLACE], parts[waiting, _LEVEL] = first + child, level + 1
-        parts[waiting, _START], parts[waiting, _END] = begin, bounds[child, 1]
+        parts[waiting, _START], parts[waiting, _END] = begin, bounds[child, _STOP]
         waiting += 1
         head = heads[first + child]
         if not head & NODE:
@@ -206,7 +209,7 @@ def _part(
 def _find_bounds(
     new_values: npt.NDArray[np.uint64], level: int, start: int, end: int, bounds: npt.NDArray[np.int64]
 ) -> None:
-    """bounds[child, 1]: where the fingerprints of each of eight children end when they are in order."""
+    """bounds[child, _STOP]: where the fingerprints of each of eight children end when they are in order."""
     if level < _ORDERED:
         for child in range(CHILDREN):
             low, high = start, end
@@ -216,13 +219,13 @@ def _find_bounds(
                     low = middle + 1
                 else:
                     high = middle
-            bounds[child, 1] = start = low
+            bounds[child, _STOP] = start = low
         return
     bounds[:] = 0
     for i in range(start, end):
-        bounds[child_of(new_values[i], level), 1] += 1
+        bounds[child_of(new_values[i], level), _STOP] += 1
     for child in range(CHILDREN):
-        bounds[child, 1] += start if child == 0 else bounds[child - 1, 1]
+        bounds[child, _STOP] += start if child == 0 else bounds[child - 1, _STOP]
 
 
 @lean
@@ -234,11 +237,11 @@ def _order_in_place(
 ) -> None:
     """Swap each fingerprint to where its child's begin, until all stand right (American flag sort, McIlroy, Bostic & McIlroy 1993)."""
     for child in range(CHILDREN):
-        while bounds[child, 0] < bounds[child, 1]:
-            here = bounds[child, 0]
+        while bounds[child, _BEGIN] < bounds[child, _STOP]:
+            here = bounds[child, _BEGIN]
             value, row = new_values[here], new_rows[here]
             other = child_of(value, level)
-            there = bounds[other, 0]
-            bounds[other, 0] = there + 1
+            there = bounds[other, _BEGIN]
+            bounds[other, _BEGIN] = there + 1
             new_values[here], new_rows[here] = new_values[there], new_rows[there]
             new_values[there], new_rows[there] = value, row

@@ -162,11 +162,11 @@ def _told(rests: npt.NDArray[np.uint64], slot: int) -> int:
 def _bin_of(lines: int) -> int:
     if lines <= _EXACT:
         return BINS + lines - 1
-    quarter = 4  # 64 to 79 lines belong to the first quarter of their octave
-    while lines >= 128:
+    octave = 0
+    while lines >= 2 * _EXACT:
         lines >>= 1
-        quarter += 4
-    return BINS + _EXACT + quarter - 8 + (lines >> 4)
+        octave += 1
+    return BINS + _EXACT + 4 * octave + (lines >> 4) - 4  # 64 to 127, in four quarters
 
 
 @lean
