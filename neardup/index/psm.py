@@ -145,10 +145,12 @@ class PSMIndex:
                 self._grow()
 
     def _fill_soon(self, fingerprints: int) -> None:
-        """Let so many more find memory in large pages, as far as there is room for them already."""
+        """Let so many more find room, in large pages."""
         first = int(self._state[extents.TOP]) * extents.LINE
+        while min(len(self._lows), len(self._rests)) < first + fingerprints:
+            self._grow()
         for slots in (self._lows, self._rests):
-            fill_soon(slots, first, min(first + fingerprints, len(slots)))
+            fill_soon(slots, first, first + fingerprints)
 
     def _add_many(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
         done = 0
