@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _LOWER = 1.0 / 64.0
 """Where leaves of a threshold cover too little, those of this part of it come next."""
 _FIRST_FLOOR = 0.005
+"""What a leaf must have before there is a threshold; less, if that covers too little."""
 _STEP = 0.02
 """How much a search that covers everything raises the threshold."""
 _FARTHEST = -50.0
@@ -54,6 +55,7 @@ _FARTHEST = -50.0
 MARGIN = 0.05
 """Part of what need not be covered that is covered on average all the same, so that no debt comes from chance."""
 _MOST_SAVED = 1.0
+"""Searches: what more has been covered is not kept for harder queries that may come."""
 _NEGLIGIBLE = 1e-12
 _UPPER_BITS = 32
 _LEAST = 1e-290
