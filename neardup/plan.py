@@ -176,7 +176,12 @@ def probes_of_psm(
     )
     levels = np.arange(_LEVELS)
     candidates = probes * pages / float(kernels.CHILDREN) ** levels
-    return float((shares * levels).sum() * kernels.STEP), float(probes.sum()), float(candidates.sum())
+    return _bits(shares), float(probes.sum()), float(candidates.sum())
+
+
+def _bits(shares: npt.NDArray[np.float64]) -> float:
+    """Mean number of prefix bits of leaves with these shares of the levels."""
+    return float((shares * np.arange(_LEVELS)).sum() * kernels.STEP)
 
 
 class _Measured(NamedTuple):
@@ -238,10 +243,9 @@ def _psm(
     values = _stored(pages, sample, MEASURED_PSM)
     made, each = measure(values, queries)
     model = partial(probes_of_psm, max_distance=max_distance, recall=recall, queries=queries)
-    bits, *planned = model(pages)
     near, probes, candidates = len(values), made.probes, made.candidates
     if pages > len(values) and sample is None:
-        _, *there = model(len(values))
+        (_, *planned), (_, *there) = model(pages), model(len(values))
         probes, candidates = probes * planned[0] / there[0], candidates * planned[1] / there[1]
     elif pages > len(values):
         quarter = _measure(
@@ -262,6 +266,7 @@ def _psm(
         candidates / probes / extents.LOWS_A_LINE * _further(near * made.bytes_each, pages * made.bytes_each)
     )
     time = float(fixed + each * probes)
+    bits = _bits(level_shares(pages))
     return Cost("psm", recall, bits, float(probes), float(candidates), pages * made.bytes_each, time)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled, lean
+from neardup.compiled import compiled, inlined, lean
 from neardup.index.extents import LINE
 from neardup.index.instructions import prefetch
 from neardup.index.kernels import (
@@ -69,15 +69,20 @@ def add_many(
             for ahead in range(i, min(i + _AHEAD, new_values.size)):
                 place, level = place_of(heads, new_values[ahead])
                 places[ahead - i, 0], places[ahead - i, 1] = place, level
-                head = heads[place]
-                slot = signed(head >> SHIFT) * LINE + signed(head & COUNT)
-                prefetch(lows, slot)
-                prefetch(rests, slot)
+                _fetch_end(lows, rests, heads[place])
         at = (i - start) % _AHEAD
         value, row = new_values[i], int(new_rows[i])
         if add(heads, lows, rests, free, state, value, row, places[at, 0], places[at, 1]) != ADDED:
             return i
     return new_values.size
+
+
+@inlined
+def _fetch_end(lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], head: np.uint64) -> None:
+    """Ask for where the next fingerprint of a leaf will stand."""
+    slot = signed(head >> SHIFT) * LINE + signed(head & COUNT)
+    prefetch(lows, slot)
+    prefetch(rests, slot)
 
 
 @compiled
@@ -195,11 +200,8 @@ def _part(
         parts[waiting, _PLACE], parts[waiting, _LEVEL] = first + child, level + 1
         parts[waiting, _START], parts[waiting, _END] = begin, bounds[child, _STOP]
         waiting += 1
-        head = heads[first + child]
-        if not head & NODE:
-            slot = signed(head >> SHIFT) * LINE + signed(head & COUNT)
-            prefetch(lows, slot)
-            prefetch(rests, slot)
+        if not heads[first + child] & NODE:
+            _fetch_end(lows, rests, heads[first + child])
     if level >= _ORDERED:
         _order_in_place(new_values, new_rows, level, bounds)
     return waiting

@@ -157,10 +157,8 @@ def _probe_others(
 ) -> int:
     """Probe all leaves above the threshold but the query's own, at ``place``, and more if too little has been covered so far."""
     whole = behind[0, PAD + max_distance]
-    covered, threshold = (
-        behind[level, PAD + max_distance],
-        min(shares[THRESHOLD], 1.0),
-    )  # more would never end
+    covered = behind[level, PAD + max_distance]
+    threshold = min(shares[THRESHOLD], 1.0)  # more would never end
     wanted, floor, least = np.inf, 0.0, np.inf  # of a recall of 1: all
     if recall < 1.0:
         floor = max((threshold if threshold > 0.0 else _FIRST_FLOOR) * whole, _LEAST)
@@ -175,9 +173,8 @@ def _probe_others(
         covered += mass
         above = covered if above < 0.0 else above
         wanted = least - covered
-        goes_on = (
-            wanted > 0.0 and floor > whole * _NEGLIGIBLE
-        )  # not so if they are no numbers, of weights that are none
+        # Not so if they are no numbers, of weights that are none.
+        goes_on = wanted > 0.0 and floor > whole * _NEGLIGIBLE
         if not goes_on:
             break
         done, floor = floor, floor * _LOWER
