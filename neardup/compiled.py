@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 F = TypeVar("F", bound="Callable[..., object]")
+T = TypeVar("T")
 
 
 def _drop_stale() -> None:
@@ -57,3 +58,13 @@ def _compiled(function: F, **options: Any) -> F:
     except RuntimeError:
         # Neither the module's folder nor the user's can be written to: every process compiles for itself.
         return cast("F", numba.njit(nogil=True, **options)(function))
+
+
+def machine_code(function: Callable[..., T], signature: str) -> Callable[..., T]:
+    """The machine code of a compiled function for arguments of these types, compiled now. Called by itself it looks at no types any more: arrays
+    of another one are read as if they were of these.
+    """
+    dispatcher = cast("Any", function)
+    dispatcher.compile(signature)
+    [made] = dispatcher.overloads.values()
+    return cast("Callable[..., T]", made.entry_point)

@@ -36,8 +36,16 @@ class Fingerprint:
     weights: npt.NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if self.weights.shape != (FINGERPRINT_BITS,):  # compiled code reads as many
-            raise ValueError(f"weights must have the shape ({FINGERPRINT_BITS},), not {self.weights.shape}")
+        weights = self.weights
+        # Compiled code reads as many, without a look at what they are.
+        if (
+            weights.shape != (FINGERPRINT_BITS,)
+            or weights.dtype != np.float64
+            or not weights.flags.c_contiguous
+        ):
+            raise ValueError(
+                f"weights must be {FINGERPRINT_BITS} float64, not {weights.dtype}, shape {weights.shape}, strides {weights.strides}"
+            )
 
     def relative_weights(self) -> npt.NDArray[np.float64]:
         """|W_j| / ‖W‖ (the fraction in eq. 4.5), shape (64,): near 0 for a bit that a small edit may flip."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import subprocess
@@ -157,9 +158,23 @@ def test_many_that_cannot_be_stored_are_refused(values: npt.NDArray[Any], rows: 
     assert len(index) == 0
 
 
-def test_weights_of_another_shape_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"shape \(64,\), not \(3,\)"):
-        Fingerprint(5, np.ones(3))
+@pytest.mark.parametrize("weights", [np.ones(3), np.ones(64, dtype=np.float32), np.ones(128)[::2]])
+def test_weights_that_compiled_code_cannot_read_are_refused(weights: npt.NDArray[Any]) -> None:
+    with pytest.raises(ValueError, match=f"64 float64, not {weights.dtype}, .*{weights.shape[0]},"):
+        Fingerprint(5, weights)
+
+
+def test_an_index_and_its_copy_go_their_own_ways() -> None:
+    index = PSMIndex()
+    values = np.random.default_rng(1).integers(0, ALL_ONES, 5000, dtype=np.uint64)
+    index.extend(values, np.arange(5000))
+    copied = copy.deepcopy(index)
+    assert copied.remove(int(values[7]), 7)
+    copied.add(int(values[8]) ^ 1, 9000)
+
+    assert index.find_first(query(int(values[7]))) == (7, int(values[7]), 0)
+    assert copied.find_first(query(int(values[7]))) is None
+    assert len(copied.find_all(query(int(values[8])))) == len(index.find_all(query(int(values[8])))) + 1
 
 
 def test_what_finds_no_memory_goes_on_waiting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,6 @@ from neardup.index.kernels import (
     has_room,
     is_full,
     limit_of,
-    place_of,
     put,
     resized,
     signed,
@@ -33,7 +32,7 @@ from neardup.index.kernels import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_AHEAD = 16
+_AHEAD = 32
 _ORDERED, _SECOND = 8, 12
 """Levels by whose bits fingerprints are ordered before they are added; bits by which they are in the second of two rounds."""
 _PLACE, _LEVEL, _START, _END = range(4)
@@ -65,16 +64,42 @@ def add_many(
     """
     for i in range(start, new_values.size):
         if (i - start) % _AHEAD == 0:
-            # Most of the time of an insertion is waiting for memory: ask for that of the next few at once.
-            for ahead in range(i, min(i + _AHEAD, new_values.size)):
-                place, level = place_of(heads, new_values[ahead])
-                places[ahead - i, 0], places[ahead - i, 1] = place, level
-                _fetch_end(lows, rests, heads[place])
+            _find_leaves(heads, lows, rests, new_values[i : i + _AHEAD], places)
         at = (i - start) % _AHEAD
         value, row = new_values[i], int(new_rows[i])
         if add(heads, lows, rests, free, state, value, row, places[at, 0], places[at, 1]) != ADDED:
             return i
     return new_values.size
+
+
+@inlined
+def _find_leaves(
+    heads: npt.NDArray[np.uint64],
+    lows: npt.NDArray[np.uint32],
+    rests: npt.NDArray[np.uint64],
+    values: npt.NDArray[np.uint64],
+    places: npt.NDArray[np.int64],
+) -> None:
+    """Where the heads of the leaves of a few fingerprints stand, and their levels.
+
+    Most of the time of an insertion is waiting for memory, so all of them go down a level at a time, and the ends of their leaves are asked for.
+    """
+    places[: values.size] = 0
+    level, going = 0, values.size
+    while going > 0:
+        going = 0
+        for i in range(values.size):
+            if places[i, 1] != level:
+                continue
+            head = heads[places[i, 0]]
+            if head & NODE:
+                place = signed(head & COUNT) * CHILDREN + child_of(values[i], level)
+                prefetch(heads, place)
+                places[i, 0], places[i, 1] = place, level + 1
+                going += 1
+            else:
+                _fetch_end(lows, rests, head)
+        level += 1
 
 
 @inlined

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.typing.npydecl import parse_dtype
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 _EIGHT = 8
 SIXTEEN = 16
@@ -15,6 +17,8 @@ SIXTEEN = 16
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    T = TypeVar("T", bound=np.generic)
 
     def prefetch(array: npt.NDArray[Any], index: int) -> None:
         """Fetch the cache line of ``array[index]``, of shape (n,), without waiting for it. Has no effect but on time."""
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 
     def trailing_zeros(bits: int) -> int:
         """Place of the lowest bit that is set; there must be one."""
+
+    def array_at(address: int, shape: tuple[int, ...], kind: type[T]) -> npt.NDArray[T]:
+        """The array, C-contiguous, that begins at an address. Nothing keeps its memory alive."""
 else:
 
     @intrinsic
@@ -108,3 +115,21 @@ else:
             return builder.cttz(arguments[0], none_given_is_undefined)
 
         return types.int64(types.int64), generate
+
+    @intrinsic
+    def array_at(typing_context, address, shape, kind):
+        """What numba's carray makes, which is a function that gives an array back; those need its counting of references."""
+        made = types.Array(parse_dtype(kind), len(shape), "C")
+
+        def generate(context, builder, signature, arguments):
+            struct = make_array(made)(context, builder)
+            element = context.get_data_type(made.dtype)
+            size = context.get_constant(types.intp, context.get_abi_sizeof(element))
+            lengths, strides = cgutils.unpack_tuple(builder, arguments[1]), [size]
+            for length in reversed(lengths[1:]):
+                strides.insert(0, builder.mul(strides[0], length))
+            data = builder.inttoptr(arguments[0], element.as_pointer())
+            populate_array(struct, data=data, shape=lengths, strides=strides, itemsize=size, meminfo=None)
+            return struct._getvalue()
+
+        return made(types.int64, shape, kind), generate

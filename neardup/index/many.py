@@ -47,7 +47,7 @@ def search_many(
         before = (state[QUERIES], state[PROBES], state[EMPTY_PROBES], state[CANDIDATES])
         learned = (shares[THRESHOLD], shares[SAVED])
         found = search(
-            heads, lows, rests, state, asked[i : i + 1], weights[i], max_distance, recall, most,
+            heads, lows, rests, state, asked[i], weights[i], max_distance, recall, most,
             tables, shares, turnings, queue, matches[count:],
         )  # fmt: skip
         if found > matches.shape[0] - count:

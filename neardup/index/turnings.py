@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 _ROOM = 1 << 12
 BUDGET_BITS = 5
-BUDGET = (1 << BUDGET_BITS) - 1
+BUDGETS = 1 << BUDGET_BITS
+BUDGET = BUDGETS - 1
 
-_HEAD, _CODE, _WEIGHT, _NEXT, _FIELDS = range(5)
+_HEAD, _CODE, _WEIGHT, _NEXT, FIELDS = range(5)
 """Of a turning: the head it leads to; its level, and the number of bits left to flip; of a leaf its probability, of a node the product of the
 odds of the bits flipped so far (floats, by their bits); the next one of its bucket, or of the free ones."""
 
@@ -37,7 +38,7 @@ not empty, one bit each. From ``QUEUE`` on it is the caller's."""
 
 def space() -> npt.NDArray[np.int64]:
     """Room for all turnings that may wait."""
-    return np.zeros((_ROOM + CHILDREN * LEVELS, _FIELDS), dtype=np.int64)
+    return np.zeros((_ROOM + CHILDREN * LEVELS, FIELDS), dtype=np.int64)
 
 
 @inlined

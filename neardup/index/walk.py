@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import inlined, lean
+from neardup.hamming import FINGERPRINT_BITS
 from neardup.index.extents import LINE, LOWS_A_LINE
 from neardup.index.flips import flip_odds
 from neardup.index.instructions import prefetch, reaching, trailing_zeros
@@ -35,7 +36,18 @@ from neardup.index.kernels import (
 )
 from neardup.index.leaves import compare
 from neardup.index.shares import FLIPPED, LEVELS, PAD, share_among_children, sums_behind
-from neardup.index.turnings import BUDGET, BUDGET_BITS, FILLED, QUEUE, clear, exponent, push, space, take
+from neardup.index.turnings import (
+    BUDGET,
+    BUDGET_BITS,
+    BUDGETS,
+    FILLED,
+    QUEUE,
+    clear,
+    exponent,
+    push,
+    space,
+    take,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -78,8 +90,8 @@ def workspace() -> Workspace:
 
     Tables of odds; shares of children (and what is :data:`LEARNED`); turnings; their queue.
     """
-    shares = np.zeros((LEVELS + 1, BUDGET + 1, CHILDREN))
-    return np.zeros((_TABLES, 64)), shares, space(), np.zeros(_QUEUE, dtype=np.int64)
+    shares = np.zeros((LEVELS + 1, BUDGETS, CHILDREN))
+    return np.zeros((_TABLES, FINGERPRINT_BITS)), shares, space(), np.zeros(_QUEUE, dtype=np.int64)
 
 
 @lean
@@ -88,7 +100,7 @@ def search(
     lows: npt.NDArray[np.uint32],
     rests: npt.NDArray[np.uint64],
     state: npt.NDArray[np.int64],
-    asked: npt.NDArray[np.uint64],
+    value: np.uint64,
     weights: npt.NDArray[np.float64],
     max_distance: int,
     recall: float,
@@ -111,11 +123,10 @@ def search(
     (the argument of Neyman and Pearson's lemma). A search that ends without enough matches moves the threshold towards the recall; while
     all of them together have covered less than that, each goes on until it has covered it by itself.
 
-    ``asked``: shape (1,), the query's fingerprint; ``weights``: shape (64,). Scratch: :func:`workspace`. ``matches``: shape (m, 3), receives row, value and distance of the first
+    ``value``: the query's fingerprint; ``weights``: shape (64,). Scratch: :func:`workspace`. ``matches``: shape (m, 3), receives row, value and distance of the first
     m matches. Adds to the costs in ``state``; returns the number of matches.
     """
     state[QUERIES] += 1
-    value = asked[0]
     for bit in range(0, 64, LINE):
         prefetch(weights, bit)  # comes while the tree is read
     place, level = place_of(heads, value)
@@ -202,7 +213,7 @@ def search_or_add(
     rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],
     state: npt.NDArray[np.int64],
-    asked: npt.NDArray[np.uint64],
+    value: np.uint64,
     weights: npt.NDArray[np.float64],
     max_distance: int,
     recall: float,
@@ -215,12 +226,12 @@ def search_or_add(
 ) -> tuple[int, int]:
     """:func:`search` for one match; if there is none, :func:`neardup.index.kernels.add`, with its answer."""
     found = search(
-        heads, lows, rests, state, asked, weights, max_distance, recall, 1, tables, shares, turnings, queue,
+        heads, lows, rests, state, value, weights, max_distance, recall, 1, tables, shares, turnings, queue,
         matches,
     )  # fmt: skip
     if found > 0:
         return found, ADDED
-    return 0, add(heads, lows, rests, free, state, asked[0], row, 0, 0)
+    return 0, add(heads, lows, rests, free, state, value, row, 0, 0)
 
 
 @lean

@@ -98,7 +98,7 @@ def asking(search: Any) -> Any:
                 values,
                 rows,
                 state,
-                queries[i : i + 1],
+                queries[i],
                 wide,
                 H,
                 recall,

@@ -153,7 +153,7 @@ def _ask_project(
     for i in range(queries.size):
         for j in range(64):
             wide[j] = weights[i, j]
-        given = (*arrays, queries[i : i + 1], wide, H, recall, most, *workspace, matches)
+        given = (*arrays, queries[i], wide, H, recall, most, *workspace, matches)
         found = walk.search(*given)
         out[kernels.MATCHES] += found
         out[kernels.MATCHED] += found > 0
