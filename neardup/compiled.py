@@ -52,12 +52,17 @@ def inlined(function: F) -> F:
     return _compiled(function, _nrt=False, forceinline=True)
 
 
-def _compiled(function: F, **options: Any) -> F:
+def brief(function: F) -> F:
+    """:func:`lean` for what takes microseconds, which keeps the GIL: to get it back from a thread that computes may take thousands of them."""
+    return _compiled(function, _nrt=False, nogil=False)
+
+
+def _compiled(function: F, *, nogil: bool = True, **options: Any) -> F:
     try:
-        return cast("F", numba.njit(cache=True, nogil=True, **options)(function))
+        return cast("F", numba.njit(cache=True, nogil=nogil, **options)(function))
     except RuntimeError:
         # Neither the module's folder nor the user's can be written to: every process compiles for itself.
-        return cast("F", numba.njit(nogil=True, **options)(function))
+        return cast("F", numba.njit(nogil=nogil, **options)(function))
 
 
 def machine_code(function: Callable[..., T], signature: str) -> Callable[..., T]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from neardup.compiled import inlined, lean, machine_code
+from neardup.compiled import brief, inlined, machine_code
 from neardup.hamming import FINGERPRINT_BITS
 from neardup.index.instructions import array_at
 from neardup.index.kernels import CHILDREN
@@ -58,7 +58,7 @@ def searching_or_adding() -> SearchOrAdd:
     return machine_code(_search_or_add, f"Tuple((int64, int64)){_TYPES}")
 
 
-@lean
+@brief
 def _search(
     places: Places,
     value: int,
@@ -74,7 +74,7 @@ def _search(
     )  # fmt: skip
 
 
-@lean
+@brief
 def _search_or_add(
     places: Places,
     value: int,

@@ -136,10 +136,10 @@ def search(
     _fetch_leaf(lows, head)
     behind, patterns = tables[_BEHIND:_PATTERNS], tables[_PATTERNS:]
     flip_odds(weights, max_distance, tables[_ODDS])
-    sums_behind(tables[_ODDS], max_distance, behind, patterns)
     found = _compare_counted(lows, rests, state, head, value, max_distance, max_distance, most, matches, 0)
     if found >= most:
         return found
+    sums_behind(tables[_ODDS], max_distance, behind, patterns)
     return _probe_others(
         heads, lows, rests, state, value, place, level, max_distance, recall, most, behind, patterns, shares, turnings, queue,
         matches, found,
