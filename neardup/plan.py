@@ -26,6 +26,7 @@ from neardup.index import extents, flips, kernels, walk
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.index.shares import LEVELS, PAD, sums_behind
+from neardup.index.table_kernels import FETCHED
 from neardup.index.tables import MankuTables, MultiIndexHashing, prefix_bits
 from neardup.simhash import Fingerprint
 
@@ -43,7 +44,8 @@ MEASURED_PSM = 10_000_000
 
 _QUERIES = 2_000
 _SCANS = 50
-_ROUNDS = 11
+_ROUNDS, _SECONDS = 11, 0.5
+"""A look-up is timed in so many rounds and for so long, at least."""
 _FEWEST_SAMPLED = 400
 _FEWEST_MORE = 2.0
 _MOST_FURTHER = 4.0
@@ -55,7 +57,9 @@ _MOST_PROBES, _MOST_ROWS = 1 << 18, 1 << 22
 """Leaves that the model counts of one query, at most, and of all."""
 _FAR_BYTES = 1 << 30
 _PROBE_IN_CANDIDATES = 20.0
-"""What reaching a run costs, in comparisons."""
+"""What reaching a run costs, in comparisons, where nothing better is known."""
+_TELLING = 2.0
+"""How many times longer a look-up must take among four times as many, for what a candidate costs to be more than noise."""
 
 
 class Cost(NamedTuple):
@@ -192,22 +196,22 @@ class _Measured(NamedTuple):
 
 
 def _measure(index: Index, values: npt.NDArray[np.uint64], queries: Sequence[Fingerprint]) -> _Measured:
-    """Look-ups that find nothing, timed on an index of its own: the median of some rounds."""
+    """Look-ups that find nothing, timed on an index of its own: the fastest of some rounds, for what else a machine does only adds."""
     if len(index) == 0:
         index.extend(values, np.arange(len(values)))
     index.find_all(queries[0])  # compiles
     before = replace(index.stats)
-    rounds = []
-    for _ in range(_ROUNDS):
+    rounds: list[float] = []
+    while len(rounds) < _ROUNDS or sum(rounds) * len(queries) < _SECONDS:
         started = perf_counter()
         for query in queries:
             index.find_all(query)
         rounds.append((perf_counter() - started) / len(queries))
-    made = _ROUNDS * len(queries)
+    made = len(rounds) * len(queries)
     return _Measured(
         (index.stats.probes - before.probes) / made,
         (index.stats.candidates - before.candidates) / made,
-        1e6 * float(np.median(rounds)),
+        1e6 * min(rounds),
         index.nbytes / max(1, len(index)),
     )
 
@@ -287,7 +291,7 @@ def _line_seconds(nbytes: int) -> float:
         started = perf_counter()
         array[wanted].sum()
         rounds.append((perf_counter() - started) / len(wanted))
-    return float(np.median(rounds))
+    return min(rounds)
 
 
 def work_of_tables(index: MultiIndexHashing | MankuTables, pages: int) -> tuple[float, float, float, float]:
@@ -318,20 +322,36 @@ def _tables(
         return measured, measured.candidates / max(1e-9, work_of_tables(index, len(values))[2])
 
     values = _stored(pages, sample, MEASURED_PAGES)
-    empty = _measure(make(), values[:1], queries)
     measured, near_skew = skew(values)
-    _, model_probes, model_candidates, model_bytes = work_of_tables(make(), len(values))
     bits, probes, candidates, nbytes = work_of_tables(make(), pages)
     candidates *= near_skew
-    if sample is not None and pages > len(values):
-        _, quarter_skew = skew(values[: len(values) // 4])
+    if pages == len(values):
+        return Cost(name, 1.0, bits, probes, candidates, nbytes, measured.microseconds)
+    quarter, quarter_skew = skew(values[: len(values) // 4])
+    if sample is not None:
         candidates *= _growth(quarter_skew, near_skew, pages / len(values))
-    each = max(0.0, measured.microseconds - empty.microseconds) / (
-        model_probes * _PROBE_IN_CANDIDATES + model_candidates * near_skew
-    )
-    time = empty.microseconds + each * (probes * _PROBE_IN_CANDIDATES + candidates)
-    time += (probes + candidates / extents.LINE) * _further(model_bytes, nbytes)
+    empty = _measure(make(), values[:1], queries)
+    time = empty.microseconds + _of_work(probes, candidates, empty, quarter, measured)
+    # What a long run has beyond its first lines the processor foresees.
+    lines = 1.0 + min(candidates / probes, FETCHED) / extents.LINE
+    time += probes * lines * _further(work_of_tables(make(), len(values))[3], nbytes)
     return Cost(name, 1.0, bits, probes, candidates, nbytes, time)
+
+
+def _of_work(
+    probes: float, candidates: float, empty: _Measured, quarter: _Measured, whole: _Measured
+) -> float:
+    """Microseconds of so many probes and candidates: at what each costs by two measurements; or, where these differ too little to tell, at what
+    they cost together.
+    """
+    times = np.array([max(0.0, made.microseconds - empty.microseconds) for made in (quarter, whole)])
+    work = np.array([(made.probes, made.candidates) for made in (quarter, whole)])
+    if times[1] > _TELLING * times[0] and np.linalg.det(work) != 0.0:
+        each = np.linalg.solve(work, times)
+        if each.min() >= 0.0:
+            return float(each @ (probes, candidates))
+    usual = np.array([_PROBE_IN_CANDIDATES, 1.0])
+    return float(times[1] / (work[1] @ usual) * (usual @ (probes, candidates)))
 
 
 def _scan(pages: int, max_distance: int, queries: Sequence[Fingerprint], sample: Sample | None) -> Cost:

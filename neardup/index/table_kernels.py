@@ -39,7 +39,7 @@ PROBES, EMPTY, CANDIDATES, ROW, VALUE, DISTANCE = range(6)
 _BATCH = 32
 """Runs that are fetched before any is compared; see :func:`_search_level`."""
 
-_FETCHED = 128
+FETCHED = 128
 """Entries of a run that are fetched so; what a longer run has beyond them, the processor foresees."""
 
 _ONE = np.uint64(1)
@@ -241,7 +241,7 @@ def _search_level(
                 table, flips, size = table + 1, np.uint64(0), 0
         for probe in range(pending):
             seen = np.uint64(0)
-            for line in range(runs[probe, 1], min(runs[probe, 2], runs[probe, 1] + _FETCHED), 8):
+            for line in range(runs[probe, 1], min(runs[probe, 2], runs[probe, 1] + FETCHED), 8):
                 seen = seen ^ level[line]
             runs[probe, 3] = np.int64(seen)
         found = _compare(level, runs[:pending], query, max_distance, matches, report, found)

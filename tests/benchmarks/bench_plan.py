@@ -1,7 +1,7 @@
 """How near ``neardup plan`` comes to what is then measured.
 
 Run as ``python -m tests.benchmarks.bench_plan [--n N…] [--stored FOLDER…]``. Each index is built at its full size and asked the same
-queries as the plan; the table has planned and measured side by side. ``--stored``: also with fingerprints made from the real
+queries as the plan; the table has planned and measured side by side, of both the fastest of some rounds. ``--stored``: also with fingerprints made from the real
 pages below the folders (:mod:`tests.benchmarks.fingerprints`), the plan seeing the first million of them. All queries are such that find
 nothing: that is what is planned.
 """
@@ -26,7 +26,7 @@ from tests.benchmarks import fingerprints
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-ROUNDS = 11
+SECONDS = 1.0
 QUERIES = 2000
 
 
@@ -41,18 +41,18 @@ def compare(title: str, values: npt.NDArray[np.uint64], sample: plan.Sample | No
         assert len(index) == len(values)
         index.find_all(queries[0])
         before = replace(index.stats)
-        rounds = []
-        for _ in range(ROUNDS):
+        rounds: list[float] = []
+        while sum(rounds) * len(queries) < 1e6 * SECONDS:
             started = perf_counter()
             for query in queries:
                 index.find_all(query)
             rounds.append(1e6 * (perf_counter() - started) / len(queries))
-        made = ROUNDS * len(queries)
+        made = len(rounds) * len(queries)
         measured = (
             (index.stats.probes - before.probes) / made,
             (index.stats.candidates - before.candidates) / made,
             index.nbytes / 1e6,
-            float(np.median(rounds)),
+            min(rounds),
         )
         planned = (cost.probes, cost.candidates, cost.nbytes / 1e6, cost.microseconds)
         cells = [f"{p:.1f} / {m:.1f} ({p / m:.2f})" for p, m in zip(planned, measured, strict=True)]
