@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neardup
-from neardup.compiled import compiled, lean
-from neardup.index.instructions import reaching, trailing_zeros
+from neardup.compiled import compiled, lean, machine_code
+from neardup.index.instructions import array_at, reaching, trailing_zeros
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -110,6 +110,40 @@ def test_reaching_is_eight_comparisons(numbers: list[float], factor: float, floo
 def test_trailing_zeros(bits: int) -> None:
     assert bits % (1 << _trailing_zeros(bits)) == 0
     assert bits >> _trailing_zeros(bits) & 1
+
+
+@lean
+def _weighed(address: int, lengths: tuple[int, int, int]) -> float:
+    array = array_at(address, lengths, np.float64)
+    total = 0.0
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            for k in range(array.shape[2]):
+                total = 10.0 * total + array[i, j, k]
+    array[0, 1, 0] = -1.0
+    return total
+
+
+def test_an_array_at_an_address_is_that_array() -> None:
+    whole = np.arange(9, dtype=np.float64)
+    array = whole[1:].reshape(2, 2, 2)
+
+    assert _weighed(array.ctypes.data, array.shape) == 12345678.0
+    assert array[0, 1, 0] == -1.0
+
+
+def test_machine_code_takes_what_it_is_made_for_only() -> None:
+    @lean
+    def doubled(number: int) -> int:
+        return 2 * number
+
+    made = machine_code(doubled, "uint64(uint64)")
+
+    assert made(2**63 - 1) == 2**64 - 2
+    with pytest.raises(OverflowError):
+        made(2**64)
+    with pytest.raises(TypeError):
+        made(1, 2)
 
 
 def test_a_lean_function_that_makes_an_array_is_refused() -> None:
