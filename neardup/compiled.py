@@ -53,7 +53,7 @@ def inlined(function: F) -> F:
 
 
 def brief(function: F) -> F:
-    """:func:`lean` for what takes microseconds, which keeps the GIL: to get it back from a thread that computes may take thousands of them."""
+    """:func:`lean` for what mostly takes microseconds, which keeps the GIL: to get it back from a thread that computes may take thousands of them."""
     return _compiled(function, _nrt=False, nogil=False)
 
 

@@ -60,6 +60,8 @@ _PROBE_IN_CANDIDATES = 20.0
 """What reaching a run costs, in comparisons, where nothing better is known."""
 _TELLING = 2.0
 """How many times longer a look-up must take among four times as many, for what a candidate costs to be more than noise."""
+_UNLIKE = 0.1
+"""How different the work of two measurements must be, for a probe to be told from a candidate."""
 
 
 class Cost(NamedTuple):
@@ -346,7 +348,7 @@ def _of_work(
     """
     times = np.array([max(0.0, made.microseconds - empty.microseconds) for made in (quarter, whole)])
     work = np.array([(made.probes, made.candidates) for made in (quarter, whole)])
-    if times[1] > _TELLING * times[0] and np.linalg.det(work) != 0.0:
+    if times[1] > _TELLING * times[0] and abs(np.linalg.det(work)) > _UNLIKE * work[0, 0] * work[1, 1]:
         each = np.linalg.solve(work, times)
         if each.min() >= 0.0:
             return float(each @ (probes, candidates))

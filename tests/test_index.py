@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from neardup import hamming
 from neardup.errors import ConfigurationError
-from neardup.index import extents, flips, kernels, pool, psm, walk
+from neardup.index import calls, extents, flips, kernels, pool, psm, walk
 from neardup.index.psm import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.index.tables import MankuTables, MultiIndexHashing
@@ -158,17 +159,22 @@ def test_many_that_cannot_be_stored_are_refused(values: npt.NDArray[Any], rows: 
     assert len(index) == 0
 
 
-@pytest.mark.parametrize("weights", [np.ones(3), np.ones(64, dtype=np.float32), np.ones(128)[::2]])
+@pytest.mark.parametrize(
+    "weights",
+    [np.ones(3), np.ones(128)[::2], *(np.ones(64, dtype=kind) for kind in ("float32", "int64", ">f8"))],
+)
 def test_weights_that_compiled_code_cannot_read_are_refused(weights: npt.NDArray[Any]) -> None:
     with pytest.raises(ValueError, match=f"64 float64, not {weights.dtype}, .*{weights.shape[0]},"):
         Fingerprint(5, weights)
 
 
-def test_an_index_and_its_copy_go_their_own_ways() -> None:
+@pytest.mark.parametrize("copied_by", [copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
+def test_an_index_and_its_copy_go_their_own_ways(copied_by: Callable[[PSMIndex], PSMIndex]) -> None:
     index = PSMIndex()
     values = np.random.default_rng(1).integers(0, ALL_ONES, 5000, dtype=np.uint64)
     index.extend(values, np.arange(5000))
-    copied = copy.deepcopy(index)
+    assert index.find_first(query(int(values[3]))) is not None
+    copied = copied_by(index)
     assert copied.remove(int(values[7]), 7)
     copied.add(int(values[8]) ^ 1, 9000)
 
@@ -177,18 +183,25 @@ def test_an_index_and_its_copy_go_their_own_ways() -> None:
     assert len(copied.find_all(query(int(values[8])))) == len(index.find_all(query(int(values[8])))) + 1
 
 
-def test_what_finds_no_memory_goes_on_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("arrays_left", [0, 1, 2, 3, 5])
+def test_what_finds_no_memory_goes_on_waiting(arrays_left: int, monkeypatch: pytest.MonkeyPatch) -> None:
     index = PSMIndex()
-    values = [number * 0x9E3779B97F4A7C15 % 2**64 for number in range(100_000)]
+    values = [number * 0x9E3779B97F4A7C15 % 2**64 for number in range(60_000)]
+    left = itertools.count(arrays_left, -1)
 
-    def none_left(array: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
-        raise MemoryError
+    def few_left(array: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
+        if next(left) <= 0:
+            raise MemoryError
+        return pool.grown(array, slots)
 
     with monkeypatch.context() as patched:
-        patched.setattr(psm, "grown", none_left)
+        patched.setattr(psm, "grown", few_left)
         while True:
+            row = len(index)
             try:
-                index.add(values[len(index)], len(index))
+                index.add(values[row], row)
+                if row % 100 == 0:  # so that what waits is of any number
+                    assert index.find_first(query(values[row])) == (row, values[row], 0)
             except MemoryError:
                 break
     assert 256 <= len(index) < len(values)
@@ -196,7 +209,47 @@ def test_what_finds_no_memory_goes_on_waiting(monkeypatch: pytest.MonkeyPatch) -
         index.add(values[row], row)
 
     assert len(index) == len(values)
-    assert all(value in index for value in values)
+    for row in range(0, len(values), 7):
+        assert index.find_first(query(values[row])) == (row, values[row], 0)
+    assert all(index.remove(value, row) for row, value in enumerate(values))
+
+
+def test_nothing_is_looked_up_in_arrays_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = PSMIndex()
+    values = np.random.default_rng(5).integers(0, ALL_ONES, 3000, dtype=np.uint64).tolist()
+
+    def interrupted(arrays: object) -> calls.Addresses:
+        raise KeyboardInterrupt
+
+    for row, value in enumerate(values):
+        index.add(value, row)
+        if row % 500 == 250:
+            index.find_all(query(value))
+            with monkeypatch.context() as patched:
+                patched.setattr(calls, "addresses_of", interrupted)
+                index._grow()
+                with pytest.raises(KeyboardInterrupt):
+                    index.find_first(query(value))
+            assert index.find_first(query(value)) == (row, value, 0)
+    assert [index.find_first(query(value)) for value in values] == [
+        (row, value, 0) for row, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 255, 256, 257])
+@pytest.mark.parametrize(("value", "row"), [(-1, 5), (2**64, 5), (5, -1), (5, 2**32), ("5", 5), (5, 1.5)])
+def test_what_cannot_be_added_leaves_nothing_behind(value: Any, row: Any, waiting: int) -> None:
+    index = PSMIndex()
+    for number in range(waiting):
+        index.add(number * 0x9E3779B97F4A7C15 % 2**64, number)
+
+    with pytest.raises((OverflowError, TypeError, ValueError)):
+        index.add(value, row)
+    index.add(0xABCDEF, 777)
+
+    assert len(index) == waiting + 1
+    assert index.find_first(query(0xABCDEF)) == (777, 0xABCDEF, 0)
+    assert all(index.remove(number * 0x9E3779B97F4A7C15 % 2**64, number) for number in range(waiting))
 
 
 def test_no_row_is_no_row_to_remove() -> None:

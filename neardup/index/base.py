@@ -98,8 +98,8 @@ def check_rows(smallest: int, largest: int) -> None:
 
 def check_max_distance(max_distance: int) -> int:
     """The given distance, if an index can work with it; else ConfigurationError."""
-    if not 0 <= max_distance <= LARGEST_MAX_DISTANCE:
+    if not hasattr(max_distance, "__index__") or not 0 <= max_distance <= LARGEST_MAX_DISTANCE:
         raise ConfigurationError(
             f"max_distance must be between 0 and {LARGEST_MAX_DISTANCE} of 64 bits, not {max_distance}"
         )
-    return max_distance
+    return int(max_distance)

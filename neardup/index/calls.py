@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-Places: TypeAlias = "npt.NDArray[np.int64]"
-Search: TypeAlias = "Callable[[Places, int, npt.NDArray[np.float64], int, float, int], int]"
-SearchOrAdd: TypeAlias = "Callable[[Places, int, npt.NDArray[np.float64], int, float, int], tuple[int, int]]"
+Addresses: TypeAlias = "npt.NDArray[np.int64]"
+Search: TypeAlias = "Callable[[Addresses, int, npt.NDArray[np.float64], int, float, int], int]"
+SearchOrAdd: TypeAlias = (
+    "Callable[[Addresses, int, npt.NDArray[np.float64], int, float, int], tuple[int, int]]"
+)
 
 _HEADS, _LOWS, _RESTS, _FREE, _STATE, _TABLES, _SHARES, _TURNINGS, _QUEUE, _MATCHES, _ARRAYS = range(11)
 _ADDRESS, _LENGTH = range(2)
@@ -34,7 +36,7 @@ _MATCH = 3
 _TYPES = "(int64[:,::1], uint64, float64[::1], int64, float64, int64)"
 
 
-def places_of(arrays: Sequence[npt.NDArray[Any]]) -> Places:
+def addresses_of(arrays: Sequence[npt.NDArray[Any]]) -> Addresses:
     """Address and length of the arrays of an index, shape (10, 2), int64: heads, lows, rests, free, state, those of
     :func:`neardup.index.walk.workspace`, matches; C-contiguous. Good for as long as the caller keeps them.
     """
@@ -44,10 +46,10 @@ def places_of(arrays: Sequence[npt.NDArray[Any]]) -> Places:
 
 @cache
 def searching() -> Search:
-    """Machine code of :func:`neardup.index.walk.search`; instead of its arrays it takes :func:`places_of` them.
+    """Machine code of :func:`neardup.index.walk.search`; instead of its arrays it takes :func:`addresses_of` them.
 
-    Takes ``places``, ``value``, ``weights``, ``max_distance``, ``recall``, ``most``. What ``weights`` are is not looked at: they must be what a
-    :class:`neardup.simhash.Fingerprint` has. OverflowError: ``value`` has more than 64 bits.
+    Takes ``addresses``, ``value``, ``weights``, ``max_distance``, ``recall``, ``most``. They keep the GIL. Of ``weights`` not even the type is
+    looked at: they must be what a :class:`neardup.simhash.Fingerprint` has. OverflowError: ``value`` is negative or has more than 64 bits.
     """
     return machine_code(_search, f"int64{_TYPES}")
 
@@ -60,14 +62,14 @@ def searching_or_adding() -> SearchOrAdd:
 
 @brief
 def _search(
-    places: Places,
+    addresses: Addresses,
     value: int,
     weights: npt.NDArray[np.float64],
     max_distance: int,
     recall: float,
     most: int,
 ) -> int:
-    heads, lows, rests, _, state, tables, shares, turnings, queue, matches = _arrays(places)
+    heads, lows, rests, _, state, tables, shares, turnings, queue, matches = _arrays(addresses)
     return search(
         heads, lows, rests, state, np.uint64(value), weights, max_distance, recall, most,
         tables, shares, turnings, queue, matches,
@@ -76,14 +78,14 @@ def _search(
 
 @brief
 def _search_or_add(
-    places: Places,
+    addresses: Addresses,
     value: int,
     weights: npt.NDArray[np.float64],
     max_distance: int,
     recall: float,
     row: int,
 ) -> tuple[int, int]:
-    heads, lows, rests, free, state, tables, shares, turnings, queue, matches = _arrays(places)
+    heads, lows, rests, free, state, tables, shares, turnings, queue, matches = _arrays(addresses)
     return search_or_add(
         heads, lows, rests, free, state, np.uint64(value), weights, max_distance, recall, row,
         tables, shares, turnings, queue, matches,
@@ -91,9 +93,9 @@ def _search_or_add(
 
 
 @inlined
-def _arrays(places: Places) -> tuple[Any, ...]:
+def _arrays(addresses: Addresses) -> tuple[Any, ...]:
     """The arrays again, with their lengths: compiled with bounds checks, what uses them checks."""
-    at, n = places[:, _ADDRESS], places[:, _LENGTH]
+    at, n = addresses[:, _ADDRESS], addresses[:, _LENGTH]
     return (
         array_at(at[_HEADS], (n[_HEADS],), np.uint64),
         array_at(at[_LOWS], (n[_LOWS],), np.uint32),

@@ -82,12 +82,15 @@ class PSMIndex:
         self._waiting_count = 0
         self._workspace = walk.workspace()
         self._matches = np.zeros((_FIRST_MATCHES, 3), dtype=np.uint64)
-        self._find_places()
 
-    def _find_places(self) -> None:
-        """What every method that has exchanged an array calls before anything is searched for."""
-        self._places = calls.places_of((*self._arrays(), *self._workspace, self._matches))
-        self._first = self._matches[0]
+    @cached_property
+    def _addresses(self) -> calls.Addresses:
+        return calls.addresses_of((*self._arrays(), *self._workspace, self._matches))
+
+    @cached_property
+    def _first(self) -> npt.NDArray[np.uint64]:
+        first: npt.NDArray[np.uint64] = self._matches[0]
+        return first
 
     @cached_property
     def _search(self) -> calls.Search:
@@ -97,9 +100,15 @@ class PSMIndex:
     def _search_or_add(self) -> calls.SearchOrAdd:
         return calls.searching_or_adding()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:  # of a copy
-        self.__dict__.update(state)
-        self._find_places()
+    def _forget_addresses(self) -> None:
+        """To be called before an array is exchanged, for whatever happens then: compiled code would go on with the memory of the old one."""
+        for name in ("_addresses", "_first"):
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what a copy must find anew."""
+        found = ("_addresses", "_first", "_search", "_search_or_add")
+        return {name: value for name, value in self.__dict__.items() if name not in found}
 
     @property
     def stats(self) -> ProbeStats:
@@ -142,8 +151,9 @@ class PSMIndex:
                 self._add_many(values, rows.astype(np.int64))
             finally:  # if memory was short, the others go on waiting
                 stored = int(self._state[kernels.SIZE]) - before
-                for waiting in (values, rows):
-                    waiting[: count - stored] = waiting[stored:]
+                if stored < count:
+                    for waiting in (values, rows):
+                        waiting[: count - stored] = waiting[stored:]
                 self._waiting_count = count - stored
 
     def extend(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
@@ -194,7 +204,7 @@ class PSMIndex:
     def find_first(self, query: Fingerprint) -> Match | None:
         if self._waiting_count:
             self._flush()
-        if self._search(self._places, query.value, query.weights, self.max_distance, self.recall, 1):
+        if self._search(self._addresses, query.value, query.weights, self.max_distance, self.recall, 1):
             return _match(self._first.tolist())
         return None
 
@@ -203,7 +213,7 @@ class PSMIndex:
         check_rows(row, row)
         self._flush()
         found, answer = self._search_or_add(
-            self._places, query.value, query.weights, self.max_distance, self.recall, row
+            self._addresses, query.value, query.weights, self.max_distance, self.recall, row
         )
         if found:
             return _match(self._first.tolist())
@@ -220,12 +230,12 @@ class PSMIndex:
         costs, learned_before = self._state[kernels.COSTS].copy(), learned.copy()
         while True:
             found = self._search(
-                self._places, query.value, query.weights, self.max_distance, self.recall, most
+                self._addresses, query.value, query.weights, self.max_distance, self.recall, most
             )
             if found <= len(self._matches):
                 break
+            self._forget_addresses()
             self._matches = np.zeros((2 * found, 3), dtype=np.uint64)
-            self._find_places()
             self._state[kernels.COSTS], learned[:] = costs, learned_before
         return self._matches[:found].copy()
 
@@ -322,7 +332,6 @@ class PSMIndex:
         if not is_sound(index._heads, index._rests, index._free[:used_lines], index._state, pages):
             raise ValueError(_NO_FIT)
         extents.link_all(index._free, index._rests, index._state)
-        index._find_places()
         return index
 
     def _in_use(self) -> list[tuple[str, npt.NDArray[Any], int]]:
@@ -348,22 +357,18 @@ class PSMIndex:
 
     def _grow(self) -> None:
         """Double what little is left of (:func:`neardup.index.kernels.has_room`)."""
-        try:
-            if (int(self._state[kernels.NODES]) + 1) * kernels.CHILDREN > len(self._heads):
-                self._heads = grown(self._heads, 0)
-                return
-            # Address space may have been enough for one of them and not for another.
-            lines = 2 * min(
-                len(self._lows) // extents.LINE, len(self._rests) // extents.LINE, len(self._free)
-            )
-            if len(self._lows) < lines * extents.LINE:
-                self._lows = grown(self._lows, lines * extents.LINE)
-            if len(self._rests) < lines * extents.LINE:
-                self._rests = grown(self._rests, lines * extents.LINE)
-            if len(self._free) < lines:
-                self._free = grown(self._free, lines)
-        finally:
-            self._find_places()
+        self._forget_addresses()
+        if (int(self._state[kernels.NODES]) + 1) * kernels.CHILDREN > len(self._heads):
+            self._heads = grown(self._heads, 0)
+            return
+        # Address space may have been enough for one of them and not for another.
+        lines = 2 * min(len(self._lows) // extents.LINE, len(self._rests) // extents.LINE, len(self._free))
+        if len(self._lows) < lines * extents.LINE:
+            self._lows = grown(self._lows, lines * extents.LINE)
+        if len(self._rests) < lines * extents.LINE:
+            self._rests = grown(self._rests, lines * extents.LINE)
+        if len(self._free) < lines:
+            self._free = grown(self._free, lines)
 
 
 def _check_array(
