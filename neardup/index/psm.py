@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from array import array
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,32 +83,27 @@ class PSMIndex:
         self._workspace = walk.workspace()
         self._matches = np.zeros((_FIRST_MATCHES, 3), dtype=np.uint64)
 
-    @cached_property
-    def _addresses(self) -> calls.Addresses:
-        return calls.addresses_of((*self._arrays(), *self._workspace, self._matches))
+        # Known again when something is looked up; not cached properties, which make storing in all others slower.
+        self._addresses: calls.Addresses | None = None
+        self._search: calls.Search
+        self._first: npt.NDArray[np.uint64]
 
-    @cached_property
-    def _first(self) -> npt.NDArray[np.uint64]:
-        first: npt.NDArray[np.uint64] = self._matches[0]
-        return first
-
-    @cached_property
-    def _search(self) -> calls.Search:
-        return calls.searching()
-
-    @cached_property
-    def _search_or_add(self) -> calls.SearchOrAdd:
-        return calls.searching_or_adding()
+    def _known_addresses(self) -> calls.Addresses:
+        if self._addresses is None:
+            self._first = self._matches[0]
+            self._search = calls.searching()
+            self._addresses = calls.addresses_of((*self._arrays(), *self._workspace, self._matches))
+        return self._addresses
 
     def _forget_addresses(self) -> None:
         """To be called before an array is exchanged, for whatever happens then: compiled code would go on with the memory of the old one."""
-        for name in ("_addresses", "_first"):
-            self.__dict__.pop(name, None)
+        self._addresses = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what a copy must find anew."""
-        found = ("_addresses", "_first", "_search", "_search_or_add")
-        return {name: value for name, value in self.__dict__.items() if name not in found}
+        """A copy finds its own addresses, and machine code cannot be pickled."""
+        state = self.__dict__ | {"_addresses": None}
+        state.pop("_search", None)
+        return state
 
     @property
     def stats(self) -> ProbeStats:
@@ -204,7 +199,8 @@ class PSMIndex:
     def find_first(self, query: Fingerprint) -> Match | None:
         if self._waiting_count:
             self._flush()
-        if self._search(self._addresses, query.value, query.weights, self.max_distance, self.recall, 1):
+        addresses = self._known_addresses()
+        if self._search(addresses, query.value, query.weights, self.max_distance, self.recall, 1):
             return _match(self._first.tolist())
         return None
 
@@ -212,8 +208,8 @@ class PSMIndex:
         row = operator.index(row)
         check_rows(row, row)
         self._flush()
-        found, answer = self._search_or_add(
-            self._addresses, query.value, query.weights, self.max_distance, self.recall, row
+        found, answer = calls.searching_or_adding()(
+            self._known_addresses(), query.value, query.weights, self.max_distance, self.recall, row
         )
         if found:
             return _match(self._first.tolist())
@@ -229,9 +225,8 @@ class PSMIndex:
         learned = self._workspace[1][walk.LEARNED]
         costs, learned_before = self._state[kernels.COSTS].copy(), learned.copy()
         while True:
-            found = self._search(
-                self._addresses, query.value, query.weights, self.max_distance, self.recall, most
-            )
+            addresses = self._known_addresses()
+            found = self._search(addresses, query.value, query.weights, self.max_distance, self.recall, most)
             if found <= len(self._matches):
                 break
             self._forget_addresses()
