@@ -44,7 +44,7 @@ MEASURED_PSM = 10_000_000
 
 _QUERIES = 2_000
 _SCANS = 50
-_ROUNDS, _SECONDS = 11, 0.5
+_ROUNDS, _SECONDS = 11, 0.3
 """A look-up is timed in so many rounds and for so long, at least."""
 _FEWEST_SAMPLED = 400
 _FEWEST_MORE = 2.0
