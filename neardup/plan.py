@@ -44,7 +44,7 @@ MEASURED_PSM = 10_000_000
 
 _QUERIES = 2_000
 _SCANS = 50
-_ROUNDS, _SECONDS = 11, 0.3
+_ROUNDS, _SECONDS = 11, 0.2
 """A look-up is timed in so many rounds and for so long, at least."""
 _FEWEST_SAMPLED = 400
 _FEWEST_MORE = 2.0
@@ -57,11 +57,7 @@ _MOST_PROBES, _MOST_ROWS = 1 << 18, 1 << 22
 """Leaves that the model counts of one query, at most, and of all."""
 _FAR_BYTES = 1 << 30
 _PROBE_IN_CANDIDATES = 20.0
-"""What reaching a run costs, in comparisons, where nothing better is known."""
-_TELLING = 2.0
-"""How many times longer a look-up must take among four times as many, for what a candidate costs to be more than noise."""
-_UNLIKE = 0.1
-"""How different the work of two measurements must be, for a probe to be told from a candidate."""
+"""What reaching a run costs, in comparisons."""
 
 
 class Cost(NamedTuple):
@@ -329,31 +325,21 @@ def _tables(
     candidates *= near_skew
     if pages == len(values):
         return Cost(name, 1.0, bits, probes, candidates, nbytes, measured.microseconds)
-    quarter, quarter_skew = skew(values[: len(values) // 4])
     if sample is not None:
+        _, quarter_skew = skew(values[: len(values) // 4])
         candidates *= _growth(quarter_skew, near_skew, pages / len(values))
     empty = _measure(make(), values[:1], queries)
-    time = empty.microseconds + _of_work(probes, candidates, empty, quarter, measured)
+    each = max(0.0, measured.microseconds - empty.microseconds) / _work(measured.probes, measured.candidates)
+    time = empty.microseconds + each * _work(probes, candidates)
     # What a long run has beyond its first lines the processor foresees.
     lines = 1.0 + min(candidates / probes, FETCHED) / extents.LINE
     time += probes * lines * _further(work_of_tables(make(), len(values))[3], nbytes)
     return Cost(name, 1.0, bits, probes, candidates, nbytes, time)
 
 
-def _of_work(
-    probes: float, candidates: float, empty: _Measured, quarter: _Measured, whole: _Measured
-) -> float:
-    """Microseconds of so many probes and candidates: at what each costs by two measurements; or, where these differ too little to tell, at what
-    they cost together.
-    """
-    times = np.array([max(0.0, made.microseconds - empty.microseconds) for made in (quarter, whole)])
-    work = np.array([(made.probes, made.candidates) for made in (quarter, whole)])
-    if times[1] > _TELLING * times[0] and abs(np.linalg.det(work)) > _UNLIKE * work[0, 0] * work[1, 1]:
-        each = np.linalg.solve(work, times)
-        if each.min() >= 0.0:
-            return float(each @ (probes, candidates))
-    usual = np.array([_PROBE_IN_CANDIDATES, 1.0])
-    return float(times[1] / (work[1] @ usual) * (usual @ (probes, candidates)))
+def _work(probes: float, candidates: float) -> float:
+    """Of an exact index, in comparisons."""
+    return probes * _PROBE_IN_CANDIDATES + candidates
 
 
 def _scan(pages: int, max_distance: int, queries: Sequence[Fingerprint], sample: Sample | None) -> Cost:

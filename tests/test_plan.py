@@ -71,24 +71,6 @@ def test_plan_of_what_was_built_is_what_was_measured() -> None:
     assert costs["scan"].microseconds > costs["psm"].microseconds
 
 
-def made(probes: float, candidates: float, microseconds: float) -> plan._Measured:
-    return plan._Measured(probes, candidates, microseconds, 8.0)
-
-
-def test_what_a_probe_and_a_candidate_cost_follows_from_two_sizes() -> None:
-    # 1 µs for the call, 0.5 a probe, 0.01 a candidate.
-    quarter, whole = made(4.0, 250.0, 5.5), made(4.0, 1000.0, 13.0)
-
-    assert plan._of_work(8.0, 20_000.0, made(0.0, 0.0, 1.0), quarter, whole) == pytest.approx(204.0)
-
-
-@pytest.mark.parametrize("quarter", [made(4.0, 15.0, 1.9), made(4.0, 15.0, 0.4), made(8.0, 122.0, 0.9)])
-def test_sizes_that_differ_too_little_tell_it_together(quarter: plan._Measured) -> None:
-    whole = made(4.0, 61.0, 2.0)  # as much work as 141 candidates, in 1 µs
-
-    assert plan._of_work(4.0, 620.0, made(0.0, 0.0, 1.0), quarter, whole) == pytest.approx(700 / 141)
-
-
 def test_skewed_fingerprints_are_planned_for() -> None:
     rng = np.random.default_rng(4)
     skewed = np.packbits(rng.random((60_000, 64)) < rng.beta(0.4, 0.4, 64), axis=1).view(">u8").ravel()
