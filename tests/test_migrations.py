@@ -17,6 +17,8 @@ from neardup.store.schema import REVISION, VERSION_TABLE, metadata
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 
 def tables(connection: sa.Connection) -> set[str]:
     return set(sa.inspect(connection).get_table_names())
@@ -94,12 +96,13 @@ def _rows(connection: sa.Connection, name: str) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(sa.table(name))).scalar_one())
 
 
-def test_models_equal_migrations(database_url: str) -> None:
+def test_models_equal_migrations(database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     engine = make_engine(checked(database_url))
     with engine.begin() as connection:
         migrate.upgrade(connection)
     with engine.begin() as connection:
         command.check(migrate.config(connection))
+    assert "No new upgrade operations" in capsys.readouterr().out  # not in what was standard output before
     engine.dispose()
 
 

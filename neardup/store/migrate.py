@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import sys
 from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +85,8 @@ def config(connection: Connection) -> Config:
     """Alembic's configuration for our migrations on a connection of ours."""
     from alembic.config import Config  # noqa: PLC0415
 
-    made = Config()
+    # Alembic's default is what standard output was when its module was imported.
+    made = Config(stdout=sys.stdout)
     made.set_main_option("script_location", str(_scripts()).replace("%", "%%"))
     made.attributes["connection"] = connection
     return made
