@@ -236,6 +236,28 @@ def test_nothing_is_looked_up_in_arrays_of_before(monkeypatch: pytest.MonkeyPatc
     ]
 
 
+def test_more_matches_than_room_are_found_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = PSMIndex()
+    for row in range(300):
+        index.add(7, row)
+    assert index.find_first(query(7)) is not None
+
+    def interrupted(arrays: object) -> calls.Addresses:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(calls, "addresses_of", interrupted)
+        index.find_all(query(7))
+
+    assert sorted(index.find_all(query(7))) == [(row, 7, 0) for row in range(300)]
+
+
+@pytest.mark.parametrize("max_distance", [3.5, 3.0, -1, 17])
+def test_distances_that_cannot_be_searched_for(max_distance: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"not {max_distance}"):
+        PSMIndex(max_distance=max_distance)
+
+
 @pytest.mark.parametrize("waiting", [0, 1, 255, 256, 257])
 @pytest.mark.parametrize(("value", "row"), [(-1, 5), (2**64, 5), (5, -1), (5, 2**32), ("5", 5), (5, 1.5)])
 def test_what_cannot_be_added_leaves_nothing_behind(value: Any, row: Any, waiting: int) -> None:
