@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class PageItem:
-    """A crawled page and its verdict; ``distance`` (bits), ``percentage`` and ``resemblance`` are those to the canonical page."""
+    """A crawled page and its verdict; ``distance`` (bits), ``percentage`` and ``resemblance`` are those to
+    the canonical page.
+    """
 
     url: str
     title: str

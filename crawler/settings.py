@@ -8,6 +8,7 @@ SPIDER_MODULES = ["crawler.spiders"]
 NEWSPIDER_MODULE = "crawler.spiders"
 
 ADDONS = {"neardup.Addon": 500}
+NEARDUP_GUARD = True  # no page leads to files of this machine or into its networks, unless a start URL does
 
 # Tell the sites you crawl who you are: put an address of your own here.
 USER_AGENT = "neardup/0.1 (+https://crawler.example/contact)"

@@ -11,7 +11,9 @@ from neardup.store.schema import VERSION_TABLE, metadata
 
 
 def _types_differ(_context: Any, _column: Any, _own_column: Any, found: Any, own: Any) -> bool | None:
-    """SQLite keeps a text of any length, and its migrations leave the length of a column as it was; None: as Alembic has it."""
+    """SQLite keeps a text of any length, and its migrations leave the length of a column as it was; None: as
+    Alembic has it.
+    """
     is_sqlite = context.config.attributes["connection"].dialect.name == "sqlite"
     return False if is_sqlite and isinstance(found, String) and isinstance(own, String) else None
 

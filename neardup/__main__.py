@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from neardup.cli import main
+from neardup.cli.main import main
 
 sys.exit(main())

@@ -1,7 +1,8 @@
 """The one door to numba: ``@compiled`` turns a Python loop into machine code and keeps its type for mypy.
 
-``@lean`` and ``@inlined`` are for loops that make no arrays, only work on those they are given: these then do without numba's
-counting of references, atomic additions around every call and slice, which were a fifth of a search.
+``@lean`` and ``@inlined`` are for loops that make no arrays, only work on those they are given: these then do
+without numba's counting of references, atomic additions around every call and slice, which were a fifth of a
+search.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ T = TypeVar("T")
 def _drop_stale() -> None:
     """Forget cached machine code that is older than any source of such code.
 
-    numba looks at a function's own file only. What it cached may have parts of functions of other files in it, as they were; after
-    a ``git pull`` one half of the code would go on writing arrays that the other half has another idea of.
+    numba looks at a function's own file only. What it cached may have parts of functions of other files in
+    it, as they were; after a ``git pull`` one half of the code would go on writing arrays that the other half
+    has another idea of.
     """
     cached = list(Path(__file__).parent.rglob("__pycache__/*.nbi"))
     sources = {path.parent.parent / f"{path.name.partition('.')[0]}.py" for path in cached}
@@ -43,7 +45,9 @@ def compiled(function: F) -> F:
 
 
 def lean(function: F) -> F:
-    """:func:`compiled` for a function that makes no arrays: no references are counted. One that does cannot be compiled."""
+    """:func:`compiled` for a function that makes no arrays: no references are counted. One that does cannot
+    be compiled.
+    """
     return _compiled(function, _nrt=False)
 
 
@@ -53,7 +57,9 @@ def inlined(function: F) -> F:
 
 
 def brief(function: F) -> F:
-    """:func:`lean` for what mostly takes microseconds, which keeps the GIL: to get it back from a thread that computes may take thousands of them."""
+    """:func:`lean` for what mostly takes microseconds, which keeps the GIL: to get it back from a thread that
+    computes may take thousands of them.
+    """
     return _compiled(function, _nrt=False, nogil=False)
 
 
@@ -66,8 +72,8 @@ def _compiled(function: F, *, nogil: bool = True, **options: Any) -> F:
 
 
 def machine_code(function: Callable[..., T], signature: str) -> Callable[..., T]:
-    """The machine code of a compiled function for arguments of these types, compiled now. Called by itself it looks at no types any more: arrays
-    of another one are read as if they were of these.
+    """The machine code of a compiled function for arguments of these types, compiled now. Called by itself it
+    looks at no types any more: arrays of another one are read as if they were of these.
     """
     dispatcher = cast("Any", function)
     dispatcher.compile(signature)

@@ -4,6 +4,7 @@
 
     NeardupError
     ├── ConfigurationError      a setting or argument is wrong; also a ValueError
+    ├── PageTooLarge            a page is over the budget and not judged
     └── StoreError              the database cannot be used as it is
         ├── DatabaseUnavailable    cannot connect, locked, full, or gone in the middle
         ├── SchemaOutdated         the tables are missing or of another version
@@ -28,7 +29,8 @@ class NeardupError(Exception):
 class ConfigurationError(NeardupError, ValueError):
     """A setting or an argument has a value that is not allowed.
 
-    ``option``: the field of :class:`neardup.detector.DetectorOptions` at fault, if the message does not begin with its name.
+    ``option``: the field of :class:`neardup.detection.detector.DetectorOptions` at fault, if the message does
+    not begin with its name.
     """
 
     option: str | None = None
@@ -36,12 +38,24 @@ class ConfigurationError(NeardupError, ValueError):
 
 @contextmanager
 def about(option: str) -> Iterator[None]:
-    """What is wrong within is wrong with this field of :class:`neardup.detector.DetectorOptions`."""
+    """What is wrong within is wrong with this field of
+    :class:`neardup.detection.detector.DetectorOptions`.
+    """
     try:
         yield
     except ConfigurationError as exc:
         exc.option = option
         raise
+
+
+class PageTooLarge(NeardupError):
+    """A page has more of something than :class:`neardup.text.limits.Limits` allows; ``limit``
+    is the field.
+    """
+
+    def __init__(self, limit: str, found: str, most: int) -> None:
+        super().__init__(f"too large to be judged: {found} (NEARDUP_MAX_{limit.upper()} is {most:,})")
+        self.limit = limit
 
 
 class StoreError(NeardupError):

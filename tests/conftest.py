@@ -1,5 +1,43 @@
+"""Fixtures that more than one room uses."""
+
 from __future__ import annotations
 
-from tests.databases import database_url
+from typing import TYPE_CHECKING
+
+import pytest
+
+from neardup.fingerprint.scheme import Scheme
+from neardup.store.store import Store
+from tests.support.crawling import Site, serve
+from tests.support.databases import SERVERS, database_url, new_database
+from tests.support.stores import upgraded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["database_url"]
+
+collect_ignore = ["support"]
+"""No tests are in it, and spiders that need packages which are not always there."""
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """An empty store, on each kind of server in turn."""
+    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
+        yield opened
+
+
+@pytest.fixture(params=list(SERVERS))
+def server_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of a database with its tables made, on each kind of server but SQLite in turn."""
+    with new_database(request.param, tmp_path) as url:
+        yield upgraded(url)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """A site with no page yet."""
+    with serve() as served:
+        yield served

@@ -1,1 +1,3 @@
-"""How well near-duplicates are told apart: labelled pairs, or the exact resemblance of pages, against every choice there is."""
+"""How well near-duplicates are told apart: labelled pairs, or the exact resemblance of pages, against every
+choice there is.
+"""

@@ -1,4 +1,6 @@
-"""Loops over all pairs of pages (numba). Nothing is kept of a pair but a count, so memory does not grow with their number."""
+"""Loops over all pairs of pages (numba). Nothing is kept of a pair but a count, so memory does not grow with
+their number.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled
-from neardup.index.kernels import popcount
+from neardup.index.psm.tree import popcount
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,8 +43,9 @@ def count_pairs(
 ) -> None:
     """Count the pairs of the pages ``begin`` to ``end`` with every page before them.
 
-    ``partners[offsets[i] : offsets[i + 1]]`` are those before i whose class is not 0, ``classes`` theirs. ``histogram``, shape (8, 65,
-    sketch bits + 1), counts pairs by class, Hamming distance and differing bits of the sketches.
+    ``partners[offsets[i] : offsets[i + 1]]`` are those before i whose class is not 0, ``classes`` theirs.
+    ``histogram``, shape (8, 65, sketch bits + 1), counts pairs by class, Hamming distance and differing bits
+    of the sketches.
     """
     marks = np.zeros(values.size, dtype=np.uint8)
     for i in range(begin, end):
@@ -57,13 +60,15 @@ def count_pairs(
 
 @compiled
 def least_alike(
-    values: Hashes, sketches: Hashes, offsets: Ints, partners: Ints, classes: Classes, max_distance: int, most_differing: int,
+    values: Hashes, sketches: Hashes, offsets: Ints, partners: Ints, classes: Classes, max_distance: int,
+    most_differing: int,
     elements: Hashes, starts: Ints, begin: int, end: int, resemblances: npt.NDArray[np.float64], others: Ints,
 ) -> None:  # fmt: skip
-    """For each page ``begin`` to ``end``, of the pages before it with which it is reported and not right, the least alike.
+    """For each page ``begin`` to ``end``, of the pages before it with which it is reported and not right, the
+    least alike.
 
-    Writes its exact ``resemblances[i]``, from the sets ``elements[starts[i] : starts[i + 1]]`` (sorted), and its number
-    ``others[i]``; both stay as they are where there is none with a smaller resemblance.
+    Writes its exact ``resemblances[i]``, from the sets ``elements[starts[i] : starts[i + 1]]`` (sorted), and
+    its number ``others[i]``; both stay as they are where there is none with a smaller resemblance.
     """
     marks = np.zeros(values.size, dtype=np.uint8)
     for i in range(begin, end):

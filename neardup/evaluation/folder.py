@@ -1,4 +1,6 @@
-"""The pages of folders as their own truth: what their exact resemblance says, against what each rule reports."""
+"""The pages of folders as their own truth: what their exact resemblance says, against what each
+rule reports.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup import join, sketch
+from neardup.detection.rule import MIN_FEATURES
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.evaluation import counting_kernels as kernels
+from neardup.evaluation import join
 from neardup.evaluation.measure import Score
 from neardup.evaluation.mistakes import diff, each_page_once
 from neardup.evaluation.pages import Pages
 from neardup.evaluation.result import CUTS, Mistake, Result, Row
-from neardup.folders import html_files, read_page
-from neardup.index.choice import PSM, make_index
-from neardup.index.psm import RECALL
-from neardup.purify import purify_bytes
-from neardup.rule import MIN_FEATURES
+from neardup.fingerprint import sketch
+from neardup.index.psm.psm_index import RECALL
+from neardup.index.registry import PSM, make_index
+from neardup.text.folders import html_files, read_page
+from neardup.text.visible_text import purify_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,10 +50,12 @@ _ESTIMATES = 1.0 - 2.0 * np.arange(sketch.SIZE + 1) / sketch.SIZE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderOptions:
-    """Pairs with a resemblance of at least ``cut`` are to be found, those reported with ``correct`` or more are right.
+    """Pairs with a resemblance of at least ``cut`` are to be found, those reported with ``correct`` or more
+    are right.
 
-    Pages with fewer than ``min_features`` distinct words take no part. ``half`` (one of ``HALVES``) keeps the pages whose file names
-    have digests of one sort only, so that all versions of a page are in the same half. ``mistakes``: how many of each kind are listed.
+    Pages with fewer than ``min_features`` distinct words take no part. ``half`` (one of ``HALVES``) keeps the
+    pages whose file names have digests of one sort only, so that all versions of a page are in the same half.
+    ``mistakes``: how many of each kind are listed.
     """
 
     cut: float = CUT
@@ -66,9 +71,11 @@ class FolderOptions:
 
 
 class Truth(NamedTuple):
-    """Pairs that are right or wanted, by their later page: ``partners[offsets[i] : offsets[i + 1]]`` come before page i.
+    """Pairs that are right or wanted, by their later page: ``partners[offsets[i] : offsets[i + 1]]`` come
+    before page i.
 
-    ``classes`` (bits of :mod:`neardup.evaluation.counting_kernels`) and ``resemblances`` are theirs; shapes (m,).
+    ``classes`` (bits of :mod:`neardup.evaluation.counting_kernels`) and ``resemblances`` are theirs; shapes
+    (m,).
     """
 
     offsets: Ints
@@ -80,11 +87,13 @@ class Truth(NamedTuple):
 def evaluate_folders(
     folders: Sequence[Path], choices: Choices, options: FolderOptions, on_progress: Progress | None = None
 ) -> Result:
-    """Score every rule on all pairs of the pages below the folders, and the candidates of an index by each one's own rules.
+    """Score every rule on all pairs of the pages below the folders, and the candidates of an index by each
+    one's own rules.
 
-    All pairs are compared: n²/2 steps of some 10 ns for each choice of features. Memory: the shingles of the pages, about ten times
-    over while the truth is computed, and 50 bytes for each pair of the truth. ``on_progress`` is as in
-    :func:`neardup.evaluation.judged.evaluate_pairs`. Raises ConfigurationError if there are no two pages.
+    All pairs are compared: n²/2 steps of some 10 ns for each choice of features. Memory: the shingles of the
+    pages, about ten times over while the truth is computed, and 50 bytes for each pair of the truth.
+    ``on_progress`` is as in :func:`neardup.evaluation.judged.evaluate_pairs`. Raises ConfigurationError if
+    there are no two pages.
     """
     say = on_progress or (lambda *_: None)
     pages, paths, source = _read(folders, choices, options, say)
@@ -125,22 +134,24 @@ def _read(
     for done, path in enumerate(files, start=1):
         try:
             data = read_page(path)
-        except NeardupError:  # one broken file among thousands is counted, and stops nothing
+            if b"<" not in data[:_START_OF_FILE]:
+                no_pages += 1  # Apache's lists of the languages of a page are named as pages
+            elif (
+                pages.add(path.resolve().as_uri(), purify_bytes(data), min_features=options.min_features)
+                is None
+            ):
+                too_short += 1
+            else:
+                paths.append(path)
+        except NeardupError:  # one broken or huge file among thousands is counted, and stops nothing
             unreadable += 1
             continue
-        if b"<" not in data[:_START_OF_FILE]:
-            no_pages += 1  # Apache's lists of the languages of a page are named as pages
-        elif (
-            pages.add(path.resolve().as_uri(), purify_bytes(data), min_features=options.min_features) is None
-        ):
-            too_short += 1
-        else:
-            paths.append(path)
         say("pages read", done, len(files))
     if len(pages) < 2:
         named = ", ".join(map(str, folders))
         raise ConfigurationError(
-            f"{named}: {len(pages)} of {len(files)} pages have {options.min_features} distinct words; two are needed"
+            f"{named}: {len(pages)} of {len(files)} pages have {options.min_features} distinct words; two"
+            " are needed"
         )
     source = {
         "folders": [str(folder) for folder in folders],
@@ -174,7 +185,9 @@ def _truth(pages: Pages, options: FolderOptions, say: Progress) -> Truth:
 
 
 def _totals(classes: Ints) -> dict[str, int]:
-    """How many pairs are right and wanted, of all and of different texts, from the number of pairs of each class."""
+    """How many pairs are right and wanted, of all and of different texts, from the number of pairs of each
+    class.
+    """
     of = np.arange(8)
     different = of & kernels.SAME_TEXT == 0
     return {
@@ -211,7 +224,9 @@ def _blocks(pages: int, say: Progress, what: str) -> Iterator[tuple[int, int]]:
 
 
 def _look_up(prints: Prints, truth: Truth, trial: Trial, say: Progress) -> Ints:
-    """Histogram of the pairs that an index finds, each page looked up among those before it, as a crawl does it."""
+    """Histogram of the pairs that an index finds, each page looked up among those before it, as a crawl does
+    it.
+    """
     index = make_index(PSM, max_distance=trial.distance, recall=RECALL)
     histogram = np.zeros((8, 65, sketch.SIZE + 1), dtype=np.int64)
     marks = np.zeros(prints.values.size, dtype=np.uint8)
@@ -230,7 +245,9 @@ def _look_up(prints: Prints, truth: Truth, trial: Trial, say: Progress) -> Ints:
 
 
 def _most_differing(verify: float | None) -> int:
-    """Bits in which the sketches of two pages may differ, for an estimate of at least ``verify``; all if that is off."""
+    """Bits in which the sketches of two pages may differ, for an estimate of at least ``verify``; all if that
+    is off.
+    """
     return int(np.count_nonzero(verify <= _ESTIMATES)) - 1 if verify else sketch.SIZE
 
 
@@ -273,7 +290,9 @@ def _by_estimate(histogram: Ints, classes: Ints) -> list[Row]:
 def _mistakes(
     pages: Pages, paths: list[Path], truth: Truth, trial: Trial, number: int, *, say: Progress
 ) -> list[Mistake]:
-    """Of the wanted pairs missed those most alike, and of the wrong pairs reported those least alike, each page once in either."""
+    """Of the wanted pairs missed those most alike, and of the wrong pairs reported those least alike, each
+    page once in either.
+    """
     if not number:
         return []
     prints = pages.prints(trial.features)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup import sketch
+from neardup.detection.rule import MIN_FEATURES
 from neardup.errors import ConfigurationError
 from neardup.evaluation import measure
 from neardup.evaluation.labelled import read_pairs, text_of
 from neardup.evaluation.mistakes import diff, each_page_once
 from neardup.evaluation.pages import Pages
 from neardup.evaluation.result import CUTS, Mistake, Result, Row
-from neardup.rule import MIN_FEATURES
+from neardup.fingerprint import sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,9 +60,9 @@ def evaluate_pairs(
 ) -> Result:
     """Score labelled pairs; a grade of at least ``graded_cut`` means duplicates.
 
-    A pair of which one page has fewer than ``min_features`` distinct words is never reported, whatever it is judged by.
-    ``on_progress`` is told what is done, how far it is, and the end, 0 if that is not known. Raises ConfigurationError for pairs
-    that cannot be read.
+    A pair of which one page has fewer than ``min_features`` distinct words is never reported, whatever it is
+    judged by. ``on_progress`` is told what is done, how far it is, and the end, 0 if that is not known.
+    Raises ConfigurationError for pairs that cannot be read.
     """
     if graded_cut is not None and not math.isfinite(graded_cut):
         raise ConfigurationError(f"--graded-cut must be a finite number, not {graded_cut}")
@@ -159,7 +159,9 @@ def _by_cut(by: str, values: Floats, usable: Bools, labels: Bools) -> Iterator[R
 def _mistakes(
     known: Labelled, reported: Bools, exact: Floats, compared: Compared, number: int
 ) -> list[Mistake]:
-    """The pairs labelled duplicates that are most alike of those missed, then those least alike of the wrongly reported."""
+    """The pairs labelled duplicates that are most alike of those missed, then those least alike of the
+    wrongly reported.
+    """
     order = np.argsort(exact, kind="stable")
     chosen: dict[int, str] = {}
     for kind, ordered, mistaken in (
@@ -174,7 +176,8 @@ def _mistakes(
     shown = {place: pair for place, pair in enumerate(pairs_again) if place in chosen}
     return [
         Mistake(
-            kind, shown[at].a.name, shown[at].b.name, float(exact[at]), int(compared.distances[at]), float(compared.estimates[at]),
+            kind, shown[at].a.name, shown[at].b.name, float(exact[at]), int(compared.distances[at]),
+            float(compared.estimates[at]),
             diff(text_of(known.path, shown[at], shown[at].a), text_of(known.path, shown[at], shown[at].b)),
         )
         for at, kind in chosen.items()

@@ -1,9 +1,10 @@
 """Labelled pairs from a file: JSON lines or CSV, texts or pages, in the file itself or by path.
 
-A row names each of its two sides by one of ``a_text``, ``a_html``, ``a_path`` and ``a`` (``b_text``…), and has a ``label``. A path is relative to
-the file's folder, or a file:// URL. What stands under ``a`` alone is taken for a path if there is such a file, else for HTML if
-it has a tag, else for text; the name of a page that is not there is an error. A file is read as HTML if its name is that of a page
-or it has a tag, else as text.
+A row names each of its two sides by one of ``a_text``, ``a_html``, ``a_path`` and ``a`` (``b_text``…), and
+has a ``label``. A path is relative to the file's folder, or a file:// URL. What stands under ``a`` alone is
+taken for a path if there is such a file, else for HTML if it has a tag, else for text; the name of a page
+that is not there is an error. A file is read as HTML if its name is that of a page or it has a tag, else as
+text.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from neardup.errors import ConfigurationError, NeardupError
-from neardup.folders import is_page, read_page
-from neardup.purify import purify_bytes, purify_html
+from neardup.text.folders import is_page, read_page
+from neardup.text.visible_text import purify_bytes, purify_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +38,9 @@ _ALLOWED = "{0}_text, {0}_html, {0}_path or {0}"
 
 
 class Side(NamedTuple):
-    """One of a pair: ``kind`` is ``text``, ``html`` or ``path``, ``content`` the text, the HTML or the path."""
+    """One of a pair: ``kind`` is ``text``, ``html`` or ``path``, ``content`` the text, the HTML
+    or the path.
+    """
 
     name: str
     kind: str
@@ -73,7 +76,8 @@ class Pair(NamedTuple):
 def read_pairs(path: Path, *, graded: bool = False) -> Iterator[Pair]:
     """The pairs of a .jsonl (.ndjson) or .csv file, perhaps packed (.gz), in their order.
 
-    Raises ConfigurationError, which names file, line and value, for what is not of this form; also if there are no pairs.
+    Raises ConfigurationError, which names file, line and value, for what is not of this form; also if there
+    are no pairs.
     """
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind not in {".jsonl", ".ndjson", ".csv"}:
@@ -117,7 +121,8 @@ def _json_rows(path: Path, file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def _csv_rows(path: Path, file: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Pages are longer than the 128 kB that the csv module takes for a field; the limit is one for the whole process.
+    # Pages are longer than the 128 kB that the csv module takes for a field; the limit is one for the whole
+    # process.
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_FIELD))
     reader = csv.DictReader(file)
     try:

@@ -1,8 +1,9 @@
 """Precision, recall and F1 with 95 % intervals, and rank correlation.
 
-The interval of a share is Wilson's (1927). F1 = 2q / (1 + q), where q is the share of the right ones among all pairs that are
-reported or wanted, and rises with q; so its interval is Wilson's interval of q, put through the same formula. Where a
-reported pair is right by another cut than the one it is wanted by, q is taken from F1, and the interval is approximate.
+The interval of a share is Wilson's (1927). F1 = 2q / (1 + q), where q is the share of the right ones among
+all pairs that are reported or wanted, and rises with q; so its interval is Wilson's interval of q, put
+through the same formula. Where a reported pair is right by another cut than the one it is wanted by, q is
+taken from F1, and the interval is approximate.
 
 All of them take pairs to be independent. Pairs of the same pages are not: among the pages of one site, whose
 near-duplicates come in clusters, the true uncertainty is larger.
@@ -12,50 +13,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from neardup.detection.interval import Rate, wilson
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_Z = 1.959963984540054
-"""Of a normal variable, 95 % lie within so many standard deviations."""
-
-
-class Rate(NamedTuple):
-    """A share, 0 to 1, and the bounds of its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-def wilson(count: float, total: int) -> Rate | None:
-    """The share ``count`` / ``total`` with Wilson's interval; None if ``total`` is 0.
-
-    >>> [round(x, 3) for x in wilson(9, 10)]
-    [0.9, 0.596, 0.982]
-    """
-    if total == 0:
-        return None
-    share = count / total
-    spread = _Z * math.sqrt(share * (1.0 - share) / total + _Z * _Z / (4.0 * total * total))
-    centre = share + _Z * _Z / (2.0 * total)
-    scale = 1.0 + _Z * _Z / total
-    # Rounding must not put a share of 0 or 1 outside its own interval.
-    return Rate(
-        share,
-        min(share, max(0.0, (centre - spread) / scale)),
-        max(share, min(1.0, (centre + spread) / scale)),
-    )
-
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Counts of pairs: ``right`` of those ``reported`` are right, ``found`` of those ``wanted`` are among the reported.
+    """Counts of pairs: ``right`` of those ``reported`` are right, ``found`` of those ``wanted`` are among the
+    reported.
 
-    With one truth for both, ``right`` = ``found``. A rate is None where nothing is reported, or nothing wanted.
+    With one truth for both, ``right`` = ``found``. A rate is None where nothing is reported, or nothing
+    wanted.
     """
 
     reported: int
@@ -91,7 +65,9 @@ def score(reported: npt.NDArray[np.bool_], labels: npt.NDArray[np.bool_]) -> Sco
 
 
 def best_cut(values: npt.NDArray[np.float64], labels: npt.NDArray[np.bool_]) -> float | None:
-    """The cut among ``values`` at which "value ≥ cut" has the highest F1, the largest of several; None if no label is true."""
+    """The cut among ``values`` at which "value ≥ cut" has the highest F1, the largest of several; None if no
+    label is true.
+    """
     if not labels.any():
         return None
     order = np.argsort(-values, kind="stable")
@@ -104,7 +80,8 @@ def best_cut(values: npt.NDArray[np.float64], labels: npt.NDArray[np.bool_]) -> 
 
 
 def spearman(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float | None:
-    """Spearman's rank correlation, equal values sharing their mean rank; None if all of ``a`` or all of ``b`` are equal.
+    """Spearman's rank correlation, equal values sharing their mean rank; None if all of ``a`` or all of ``b``
+    are equal.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0]))
     0.5

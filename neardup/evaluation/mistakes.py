@@ -36,10 +36,11 @@ def each_page_once(pairs: Iterable[tuple[int, int]], number: int) -> list[tuple[
 
 
 def diff(a: str, b: str) -> list[str]:
-    """A unified diff of two texts in lines of a few words, at most ``_MOST_SHOWN`` lines and a last one that counts the rest.
+    """A unified diff of two texts in lines of a few words, at most ``_MOST_SHOWN`` lines and a last one that
+    counts the rest.
 
-    A line also ends where a sentence does, so that one more word does not shift all that follows. Of long texts the first
-    60,000 words or so are compared.
+    A line also ends where a sentence does, so that one more word does not shift all that follows. Of long
+    texts the first 60,000 words or so are compared.
     """
     lines = list(difflib.unified_diff(_lines(a), _lines(b), n=1, lineterm=""))[2:]
     shown = [line[:_LONGEST_LINE] for line in lines[:_MOST_SHOWN]]

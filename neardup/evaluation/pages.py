@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neardup import sketch
-from neardup.content import Content
-from neardup.features import Features
-from neardup.hamming import FINGERPRINT_BITS
-from neardup.reading import Reader
-from neardup.simhash import Fingerprint
+from neardup.fingerprint import sketch
+from neardup.fingerprint.hamming import FINGERPRINT_BITS
+from neardup.fingerprint.reader import Reader
+from neardup.fingerprint.simhash import Fingerprint
+from neardup.text.content import Content
+from neardup.text.features import Features
+from neardup.text.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,8 @@ class _Column:
 
 
 class Pages:
-    """Pages by row number: ``names``, and ``sets`` of the 3-word shingles that their exact resemblance is computed from.
+    """Pages by row number: ``names``, and ``sets`` of the 3-word shingles that their exact resemblance is
+    computed from.
 
     Words are always those of the plain features, so that the truth does not depend on what is measured by it.
     Kept of a page, apart from the set, are some 700 bytes for each choice of features; not its text.
@@ -81,8 +83,11 @@ class Pages:
         return len(self.names)
 
     def add(self, name: str, text: str, *, min_features: int = 0) -> int | None:
-        """Row of a new page with a purified text; None, and nothing is kept, if it has fewer distinct words."""
-        extracted = self._plain.extract(text)
+        """Row of a new page with a purified text; None, and nothing is kept, if it has fewer distinct words.
+
+        Raises PageTooLarge, and keeps nothing, if it has too many words.
+        """
+        extracted = self._plain.extract(text, Limits().check_words)
         if extracted.distinct_words < min_features:
             return None
         for column in self._columns.values():

@@ -28,7 +28,8 @@ def check_plot(path: Path) -> None:
 def plot(result: Result, path: Path) -> None:
     """Write the curves to an .svg or .png file.
 
-    Along a curve of features the distance grows, along the others the cut falls. The mark on a curve is its own distance.
+    Along a curve of features the distance grows, along the others the cut falls. The mark on a curve is its
+    own distance.
     """
     # A Figure of its own, not pyplot: no window system, no state that a caller's plots would share.
     figure = _matplotlib("matplotlib.figure").Figure(figsize=(8.0, 6.0), layout="constrained")

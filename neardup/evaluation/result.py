@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neardup.rule import VERIFY, Rule
+from neardup.detection.rule import VERIFY, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from neardup.evaluation.measure import Rate, Score
-    from neardup.features import Features
+    from neardup.detection.interval import Rate
+    from neardup.evaluation.measure import Score
+    from neardup.text.features import Features
 
 VERSION = 1
 """Of the JSON; counts up when a field changes its meaning or goes away, not when one is added."""
@@ -24,7 +25,9 @@ CUTS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
 
 
 class Trial(NamedTuple):
-    """A rule on fingerprints of some features: at most ``distance`` bits apart and, unless None, by the sketches ``verify`` or more alike."""
+    """A rule on fingerprints of some features: at most ``distance`` bits apart and, unless None, by the
+    sketches ``verify`` or more alike.
+    """
 
     features: str
     distance: int
@@ -36,7 +39,8 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is compared: every one of ``features``, at ``distances`` or else at all, by distance alone and at each cut of ``verify``.
+    """What is compared: every one of ``features``, at ``distances`` or else at all, by distance alone and at
+    each cut of ``verify``.
 
     A cut of 0 is the distance alone, as it is in a crawl.
     """
@@ -80,8 +84,9 @@ class Choices:
 class Row:
     """A score and what it is the score of.
 
-    ``by``: ``fingerprint`` (a trial, all pairs compared), ``index`` (a trial, candidates found by PSM), ``resemblance`` (exact) or
-    ``estimate`` (of the sketches alone), the last two with a ``cut``. ``different``: the same for pairs of different texts only.
+    ``by``: ``fingerprint`` (a trial, all pairs compared), ``index`` (a trial, candidates found by PSM),
+    ``resemblance`` (exact) or ``estimate`` (of the sketches alone), the last two with a ``cut``.
+    ``different``: the same for pairs of different texts only.
     """
 
     by: str

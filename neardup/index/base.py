@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from neardup.simhash import Fingerprint
+    from neardup.fingerprint.simhash import Fingerprint
 
 LARGEST_MAX_DISTANCE = 16
-"""Beyond this, unrelated pages match: word-frequency fingerprints of unrelated English pages are 17 to 24 bits apart."""
+"""Beyond this, unrelated pages match: word-frequency fingerprints of unrelated English pages are 17 to 24
+bits apart.
+"""
 
 
 ANY_NUMBER = (1 << 63) - 1
@@ -33,8 +35,8 @@ class Match(NamedTuple):
 class ProbeStats:
     """What searching has cost so far.
 
-    ``probes`` are prefixes looked up, ``empty_probes`` those under which nothing is stored, ``candidates`` the stored
-    fingerprints met in probes, whose whole distance was computed.
+    ``probes`` are prefixes looked up, ``empty_probes`` those under which nothing is stored, ``candidates``
+    the stored fingerprints met in probes, whose whole distance was computed.
     """
 
     queries: int = 0
@@ -62,7 +64,9 @@ class Index(Protocol):
         """Whether exactly this fingerprint is stored."""
 
     def add(self, value: int, row: int) -> None:
-        """Store a fingerprint under a row number, 0 ≤ row < 2^32; the same value may be stored under several rows."""
+        """Store a fingerprint under a row number, 0 ≤ row < 2^32; the same value may be stored under several
+        rows.
+        """
 
     def extend(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
         """Store many fingerprints at once; both arrays have shape (n,)."""
@@ -71,7 +75,9 @@ class Index(Protocol):
         """Take a stored fingerprint out again; False if it is not there."""
 
     def replace(self, value: int, new_value: int, row: int) -> bool:
-        """Store another fingerprint under a row in place of the one it had; False if it had not, and nothing is done."""
+        """Store another fingerprint under a row in place of the one it had; False if it had not, and nothing
+        is done.
+        """
 
     def find_first(self, query: Fingerprint) -> Match | None:
         """Any one match, or None (PSM_F)."""

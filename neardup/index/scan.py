@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup import hamming
+from neardup.fingerprint import hamming
 from neardup.index.base import ANY_NUMBER, Match, ProbeStats, check_max_distance, check_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from neardup.simhash import Fingerprint
+    from neardup.fingerprint.simhash import Fingerprint
 
 _FIRST_CAPACITY = 1024
 

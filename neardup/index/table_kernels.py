@@ -1,11 +1,12 @@
-"""The hot loops of the exact indexes, compiled by numba. No Python object is touched; the caller owns every array.
+"""The hot loops of the exact indexes, compiled by numba. No Python object is touched; the caller owns every
+array.
 
-A **level** is one array of dtype uint64 that holds n entries once for each of its sub-tables, so that a search takes few
-arguments. It begins with a header: n, the number of sub-tables, and for each of these ``FIELDS`` words (the columns
-``START`` to ``BASE`` below). A sub-table's section begins at word ``BASE``:
+A **level** is one array of dtype uint64 that holds n entries once for each of its sub-tables, so that a
+search takes few arguments. It begins with a header: n, the number of sub-tables, and for each of these
+``FIELDS`` words (the columns ``START`` to ``BASE`` below). A sub-table's section begins at word ``BASE``:
 
-* 2^b + 2 offsets, 4 bytes each, where b is the number of prefix bits: the entries with prefix x, a **run**, are those
-  from offset x up to, not including, offset x + 1;
+* 2^b + 2 offsets, 4 bytes each, where b is the number of prefix bits: the entries with prefix x, a **run**,
+  are those from offset x up to, not including, offset x + 1;
 * n fingerprints, 8 bytes each, in order of their prefixes;
 * n row numbers, 4 bytes each, in the same order; ``DEAD`` for an entry that was removed.
 
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.compiled import compiled
-from neardup.index.kernels import popcount
+from neardup.index.psm.tree import popcount
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,8 +31,9 @@ DEAD = 0xFFFF_FFFF
 HEADER = 2
 FIELDS = 6
 START, BITS, START_2, BITS_2, RADIUS, BASE = range(FIELDS)
-"""Columns of a sub-table's header: first bit (from the most significant) and number of bits that the prefix takes from its
-first block; the same of its second block; the radius; the first word of its section."""
+"""Columns of a sub-table's header: first bit (from the most significant) and number of bits that the prefix
+takes from its first block; the same of its second block; the radius; the first word of its section.
+"""
 
 PROBES, EMPTY, CANDIDATES, ROW, VALUE, DISTANCE = range(6)
 """What a search returns after the number of matches: its counts, then the first match."""
@@ -70,7 +72,9 @@ def _prefix_in(level: npt.NDArray[np.uint64], table: int, value: np.uint64) -> n
 
 @compiled
 def _places(level: npt.NDArray[np.uint64], table: int) -> tuple[int, int, int]:
-    """Where a sub-table's parts begin: offsets (in words of 4 bytes), fingerprints (of 8), row numbers (of 4)."""
+    """Where a sub-table's parts begin: offsets (in words of 4 bytes), fingerprints (of 8), row numbers (of
+    4).
+    """
     at = HEADER + table * FIELDS
     base = int(level[at + BASE])
     values = base + ((1 << int(level[at + BITS] + level[at + BITS_2])) + 3) // 2
@@ -93,7 +97,9 @@ def tally(
 
 @compiled
 def sum_up(offsets: npt.NDArray[np.uint32]) -> None:
-    """From counts to the start of prefix x in ``offsets[x + 1]``, which :func:`place` moves on to the run's end."""
+    """From counts to the start of prefix x in ``offsets[x + 1]``, which :func:`place` moves on to the run's
+    end.
+    """
     for i in range(1, offsets.size):
         offsets[i] += offsets[i - 1]
 
@@ -107,7 +113,9 @@ def place(
     to_values: npt.NDArray[np.uint64],
     to_rows: npt.NDArray[np.uint32],
 ) -> None:
-    """Write the live entries into their runs. Entries that come in order of a similar prefix are written nearly in order."""
+    """Write the live entries into their runs. Entries that come in order of a similar prefix are written
+    nearly in order.
+    """
     start, bits, start_2, bits_2 = int(key[START]), int(key[BITS]), int(key[START_2]), int(key[BITS_2])
     for i in range(values.size):
         if rows[i] != DEAD:
@@ -121,7 +129,9 @@ def place(
 def _next_within(
     values: npt.NDArray[np.uint64], first: int, last: int, query: np.uint64, max_distance: int
 ) -> int:
-    """The first position from ``first`` on that holds a fingerprint within the distance; ``last`` if none does."""
+    """The first position from ``first`` on that holds a fingerprint within the distance; ``last`` if none
+    does.
+    """
     while last - first >= 32:
         hits = 0
         for i in range(first, first + 32):  # without a branch, so that it becomes vector code
@@ -183,7 +193,9 @@ def _compare(
     report: npt.NDArray[np.uint64],
     found: int,
 ) -> int:
-    """Compare the query with all entries of some runs (rows of ``runs``); returns the matches found so far."""
+    """Compare the query with all entries of some runs (rows of ``runs``); returns the matches
+    found so far.
+    """
     words = level.view(np.uint32)
     for probe in range(runs.shape[0]):
         table, position, last = int(runs[probe, 0]), int(runs[probe, 1]), int(runs[probe, 2])
@@ -213,10 +225,12 @@ def _search_level(
     runs: npt.NDArray[np.int64],
     found: int,
 ) -> int:
-    """Probe every sub-table with all prefixes within its radius of the query's; returns the matches found so far.
+    """Probe every sub-table with all prefixes within its radius of the query's; returns the matches found so
+    far.
 
-    ``runs``: scratch of shape (batch, 4): sub-table, first and last position and, so that it is loaded, the first entry.
-    Runs are fetched by batches, across sub-tables, before any is compared: memory then answers them side by side.
+    ``runs``: scratch of shape (batch, 4): sub-table, first and last position and, so that it is loaded, the
+    first entry. Runs are fetched by batches, across sub-tables, before any is compared: memory then answers
+    them side by side.
     """
     words = level.view(np.uint32)
     tables, table = int(level[1]), 0
@@ -264,10 +278,11 @@ def search(
 ) -> tuple[int, int, int, int, int, int, int]:
     """Compare the query with the tail, then with the runs that it reaches in every sub-table of every level.
 
-    The levels are single arguments because numba takes an array faster from Python than a tuple of them. ``tail``:
-    shape (2, capacity), fingerprints and rows. ``matches``: shape (m, 3), receives row, value and distance of the first
-    m matches, each entry once: the first sub-table that finds it reports it. With m = 0 the search ends at the first
-    match. Returns the number of matches, then what ``PROBES`` to ``DISTANCE`` number.
+    The levels are single arguments because numba takes an array faster from Python than a tuple of them.
+    ``tail``: shape (2, capacity), fingerprints and rows. ``matches``: shape (m, 3), receives row, value and
+    distance of the first m matches, each entry once: the first sub-table that finds it reports it. With m = 0
+    the search ends at the first match. Returns the number of matches, then what ``PROBES`` to ``DISTANCE``
+    number.
     """
     report = np.zeros(6, dtype=np.uint64)
     runs = np.empty((_BATCH, 4), dtype=np.int64)
@@ -289,7 +304,9 @@ def search(
 
 @compiled
 def _find(level: npt.NDArray[np.uint64], table: int, value: np.uint64, row: int) -> int:
-    """Position of the 4-byte word with the row number of a live entry, of any row if ``row`` is negative; -1 if none."""
+    """Position of the 4-byte word with the row number of a live entry, of any row if ``row`` is negative; -1
+    if none.
+    """
     words = level.view(np.uint32)
     offsets, values, rows = _places(level, table)
     run = offsets + int(_prefix_in(level, table, value))

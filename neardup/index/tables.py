@@ -1,4 +1,6 @@
-"""Exact indexes: recall 1 without a linear scan (Sood, section VI.A, after Manku et al.; multi-index hashing)."""
+"""Exact indexes: recall 1 without a linear scan (Sood, section VI.A, after Manku et al.; multi-index
+hashing).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from neardup.errors import ConfigurationError
-from neardup.hamming import FINGERPRINT_BITS
+from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.index import table_kernels as kernels
 from neardup.index.base import ANY_NUMBER, Match, ProbeStats, check_max_distance
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from neardup.simhash import Fingerprint
+    from neardup.fingerprint.simhash import Fingerprint
 
     Words = npt.NDArray[np.uint64]
 
@@ -38,13 +40,19 @@ _NO_MATCHES = np.empty((0, 3), dtype=np.uint64)
 _CALL_NS = 1000.0
 _PROBE_NS = 30.0
 _CANDIDATE_NS = 1.5
-"""What a call, a probe and a candidate cost, for :func:`plan_blocks`; fitted to measurements at 1 and 4 million."""
+"""What a call, a probe and a candidate cost, for :func:`plan_blocks`; fitted to measurements at 1 and 4
+million.
+"""
 
 _SKEW = 8.0
-"""Candidates a probe, against uniform fingerprints: those of pages, 17 to 24 bits apart, share prefixes far more often."""
+"""Candidates a probe, against uniform fingerprints: those of pages, 17 to 24 bits apart, share prefixes far
+more often.
+"""
 
 _WORTH_A_TABLE = 0.8
-"""A further sub-table costs 12 to 16 bytes a fingerprint; it must bring a query's estimated time down to this share."""
+"""A further sub-table costs 12 to 16 bytes a fingerprint; it must bring a query's estimated time down to this
+share.
+"""
 
 
 class Block(NamedTuple):
@@ -55,7 +63,9 @@ class Block(NamedTuple):
 
 
 class SubTable(NamedTuple):
-    """The blocks (one or two) that a sub-table's key is made of, and how many bits of the key a match may differ in."""
+    """The blocks (one or two) that a sub-table's key is made of, and how many bits of the key a match may
+    differ in.
+    """
 
     blocks: tuple[Block, ...]
     radius: int
@@ -78,8 +88,10 @@ def cut(blocks: int) -> tuple[Block, ...]:
 def radii(max_distance: int, blocks: int) -> tuple[int, ...]:
     """Radii r_i as even as possible with Σ r_i = max_distance - blocks + 1, the larger ones first.
 
-    The generalised pigeonhole rule: a pair that differs by more than r_i in every block differs in at least Σ (r_i + 1)
-    = max_distance + 1 bits, so a pair within ``max_distance`` is within r_i in some block. ``blocks`` must be from 1 to
+    The generalised pigeonhole rule: a pair that differs by more than r_i in every block differs in at least
+    Σ (r_i + 1)
+    = max_distance + 1 bits, so a pair within ``max_distance`` is within r_i in some block. ``blocks`` must
+    be from 1 to
     max_distance + 1 (with which all radii are 0: the minimum number of tables of eq. 6.5).
 
     >>> radii(3, 3)
@@ -104,8 +116,9 @@ def estimate(entries: int, radius: int, bits: int) -> float:
 def prefix_bits(entries: int, sub_table: SubTable) -> int:
     """How many leading bits of the key choose the run: those with the least estimated time.
 
-    Fewer than the key has, because n entries cannot fill more than log2(n) bits, and each bit may be flipped. At
-    most n prefixes, that is 4 bytes of offsets a fingerprint. A run takes in what differs only in the key's other bits.
+    Fewer than the key has, because n entries cannot fill more than log2(n) bits, and each bit may be flipped.
+    At most n prefixes, that is 4 bytes of offsets a fingerprint. A run takes in what differs only in the
+    key's other bits.
     """
     most = min(sub_table.width, max(0, entries.bit_length() - 1))
     return min(range(most + 1), key=lambda bits: estimate(entries, sub_table.radius, bits))
@@ -115,9 +128,10 @@ def prefix_bits(entries: int, sub_table: SubTable) -> int:
 def plan_blocks(max_distance: int, magnitude: int) -> tuple[SubTable, ...]:
     """The number of blocks and their radii for 2^magnitude entries.
 
-    Few blocks need large radii, so many probes; many blocks have few bits each, so many candidates a probe, and each
-    takes its memory. From one block on (radius ``max_distance``, which without prefix bits is the linear scan), a greater
-    number of blocks is taken if the estimated time of a query falls to four fifths for each block more.
+    Few blocks need large radii, so many probes; many blocks have few bits each, so many candidates a probe,
+    and each takes its memory. From one block on (radius ``max_distance``, which without prefix bits is the
+    linear scan), a greater number of blocks is taken if the estimated time of a query falls to four fifths
+    for each block more.
     """
     entries = 1 << magnitude
     best, best_ns = in_blocks(max_distance, 1), math.inf
@@ -167,7 +181,9 @@ class _Level:
         return self._parts(min(sub_table, len(self._bits) - 1))[1:]
 
     def fill(self, levels: Sequence[_Level], values: Words, rows: Words) -> None:
-        """Take over the live entries of other levels and some new ones; together they must be as many as given."""
+        """Take over the live entries of other levels and some new ones; together they must be as many as
+        given.
+        """
         for i in range(len(self._bits)):
             offsets, to_values, to_rows = self._parts(i)
             offsets[:] = 0
@@ -180,16 +196,18 @@ class _Level:
 
 
 class _Tables:
-    """What both exact indexes are: sub-tables that are probed with every key within their radius of the query's.
+    """What both exact indexes are: sub-tables that are probed with every key within their radius of the
+    query's.
 
-    Grows by the logarithmic method (Bentley and Saxe): the newest entries are in an unsorted tail, which every query
-    scans; a full tail is merged into up to four static levels, each of at most 32 times the size of the one before. A removed
-    entry is marked, and a level is rebuilt when more than half of it is marked.
+    Grows by the logarithmic method (Bentley and Saxe): the newest entries are in an unsorted tail, which
+    every query scans; a full tail is merged into up to four static levels, each of at most 32 times the size
+    of the one before. A removed entry is marked, and a level is rebuilt when more than half of it is marked.
 
-    Growing is not steady: the caller waits while a level is merged, and old and new level take their room at once. At
-    distance 3 a merge of a million entries took 20 to 140 ms, of 4 million 80 to 500 ms, of ten tables three
-    times that (two busy cores; the longest where memory is fresh). With the default tail the levels end at 32 thousand,
-    1 million and 34 million entries, and a merge reaches the second every 32 thousand entries, the third every million.
+    Growing is not steady: the caller waits while a level is merged, and old and new level take their room at
+    once. At distance 3 a merge of a million entries took 20 to 140 ms, of 4 million 80 to 500 ms, of ten
+    tables three times that (two busy cores; the longest where memory is fresh). With the default tail the
+    levels end at 32 thousand, 1 million and 34 million entries, and a merge reaches the second every 32
+    thousand entries, the third every million.
     """
 
     def __init__(self, *, max_distance: int, tail_entries: int) -> None:
@@ -225,7 +243,9 @@ class _Tables:
         self._append(np.uint64(value), row)
 
     def extend(self, values: Words, rows: npt.NDArray[np.int64]) -> None:
-        """Store many at once, both of shape (n,), in one merge; ConfigurationError for a row that ``add`` refuses."""
+        """Store many at once, both of shape (n,), in one merge; ConfigurationError for a row that ``add``
+        refuses.
+        """
         if len(values) != len(rows):
             raise ConfigurationError(f"extend takes a row for each value, not {len(rows)} for {len(values)}")
         if len(values) == 0:
@@ -262,14 +282,18 @@ class _Tables:
         return False
 
     def replace(self, value: int, new_value: int, row: int) -> bool:
-        """Store another fingerprint under a row in place of ``value``; False, and nothing changed, if it is not there."""
+        """Store another fingerprint under a row in place of ``value``; False, and nothing changed, if it is
+        not there.
+        """
         removed = self.remove(value, row)
         if removed:
             self.add(new_value, row)
         return removed
 
     def find_first(self, query: Fingerprint) -> Match | None:
-        """Any one match, or None: the newest entries are looked at first, then one sub-table after another (eq. 6.9)."""
+        """Any one match, or None: the newest entries are looked at first, then one sub-table after another
+        (eq. 6.9).
+        """
         return self._first(np.uint64(query.value))
 
     def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
@@ -319,12 +343,15 @@ class _Tables:
             self._merge(self._tail[0], self._tail[1])
 
     def _merge(self, values: Words, rows: Words) -> None:
-        """Empty the tail: these entries, all levels that are too small and the first that can hold them become that one."""
+        """Empty the tail: these entries, all levels that are too small and the first that can hold them
+        become that one.
+        """
         entries, slot = len(values) + self._levels[0].alive, 0
         while slot < _SLOTS - 1 and entries > self._tail_entries * _GROWTH ** (slot + 1):
             slot += 1
             entries += self._levels[slot].alive
-        # The largest first: it is in order, and the runs it leaves room in are then filled from the smaller ones.
+        # The largest first: it is in order, and the runs it leaves room in are then filled from the smaller
+        # ones.
         merged = self._made_of(self._levels[slot::-1], values, rows)
         self._set_levels([*(_Level((), 0) for _ in range(slot)), merged, *self._levels[slot + 1 :]])
         self._tail_size = 0
@@ -341,11 +368,13 @@ class _Tables:
 
 
 class MultiIndexHashing(_Tables):
-    """Exact index with few sub-tables: the 64 bits in z blocks, block i probed with all keys within radius r_i.
+    """Exact index with few sub-tables: the 64 bits in z blocks, block i probed with all keys within radius
+    r_i.
 
     Distance 3 in three blocks of 21, 22 and 21 bits has the radii 1, 0 and 0, where Manku's tables take four.
-    ``blocks`` fixes their number (1 to max_distance + 1, else ConfigurationError); without it each level has what
-    :func:`plan_blocks` chooses for its size: at distance 3 four up to 700,000 entries, three up to 6 million, then two.
+    ``blocks`` fixes their number (1 to max_distance + 1, else ConfigurationError); without it each level has
+    what :func:`plan_blocks` chooses for its size: at distance 3 four up to 700,000 entries, three up to 6
+    million, then two.
 
     A fingerprint takes 12 to 16 bytes a block: 42 bytes in three, 49 in four blocks, at a million.
     """
@@ -370,16 +399,17 @@ class MultiIndexHashing(_Tables):
 class MankuTables(_Tables):
     """The tables of Manku et al. as the thesis models them (section VI.A): exact keys, one probe a table.
 
-    The 64 bits are cut into z = max_distance + x blocks (the fewest that eq. 6.4 allows), and each of the C(z, x)
-    choices of x blocks (eq. 6.7) leads one table: max_distance bits differ in at most that many blocks, so x blocks are
-    equal in some table. ``choose`` is x: 1 for the fewest tables (eq. 6.5; 4 for distance 3), 2 for longer keys (10
-    tables); ConfigurationError for any other.
+    The 64 bits are cut into z = max_distance + x blocks (the fewest that eq. 6.4 allows), and each of the
+    C(z, x) choices of x blocks (eq. 6.7) leads one table: max_distance bits differ in at most that many
+    blocks, so x blocks are equal in some table. ``choose`` is x: 1 for the fewest tables (eq. 6.5; 4 for
+    distance 3), 2 for longer keys (10 tables); ConfigurationError for any other.
 
-    Where this leaves the thesis: fingerprints are not permuted, the key's bits are picked; and the run of equal keys is
-    not found by binary search (the second term of eq. 6.10) but by direct offsets over the key's leading bits,
-    as many as the entries can fill.
+    Where this leaves the thesis: fingerprints are not permuted, the key's bits are picked; and the run of
+    equal keys is not found by binary search (the second term of eq. 6.10) but by direct offsets over the
+    key's leading bits, as many as the entries can fill.
 
-    A fingerprint takes 12 to 16 bytes a table where eq. 6.12 counts 8: 49 in four, 141 in ten tables, at a million.
+    A fingerprint takes 12 to 16 bytes a table where eq. 6.12 counts 8: 49 in four, 141 in ten tables, at a
+    million.
     """
 
     def __init__(self, *, max_distance: int = 3, choose: int = 1, tail_entries: int = TAIL_ENTRIES) -> None:

@@ -1,4 +1,6 @@
-"""The Scrapy side: add-on, extension, spider middleware, item pipeline; and the verdict of a response for callbacks."""
+"""The Scrapy side: add-on, extension, spider middleware, item pipeline; and the verdict of a response for
+callbacks.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from neardup.scrapy.deferral import DeferredRequestMiddleware
 from neardup.scrapy.extension import NearDuplicates
+from neardup.scrapy.guard import PrivateNetworkMiddleware
 from neardup.scrapy.middleware import NearDuplicateMiddleware
+from neardup.scrapy.options import is_guarded
+from neardup.scrapy.origin import OriginMiddleware
 from neardup.scrapy.pipeline import NearDuplicatePipeline
 
 if TYPE_CHECKING:
@@ -13,13 +17,24 @@ if TYPE_CHECKING:
 
 
 class Addon:
-    """``ADDONS = {"neardup.Addon": 500}`` installs the three components; each looks at the settings for itself.
+    """``ADDONS = {"neardup.Addon": 500}`` installs the four components; each looks at the settings for
+    itself.
 
-    The spider middleware at 100: after HttpErrorMiddleware (50), so that error pages are never fingerprinted. The
-    pipeline at 0: before those that would store or export the items of a duplicate.
+    The spider middleware at 100: after HttpErrorMiddleware (50), so that error pages are never fingerprinted.
+    The downloader middleware at 25: before whatever else might let a request go. The pipeline at 0: before
+    those that would store or export the items of a duplicate. ``NEARDUP_GUARD`` adds the guard at 90, before
+    robots.txt (100) is asked for, and what notes the origin of requests at 950, near the spider.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", NearDuplicates, 100)
+        settings.setdefault_in_component_priority_dict(
+            "DOWNLOADER_MIDDLEWARES", DeferredRequestMiddleware, 25
+        )
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", NearDuplicateMiddleware, 100)
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", NearDuplicatePipeline, 0)
+        if is_guarded(settings):
+            settings.setdefault_in_component_priority_dict(
+                "DOWNLOADER_MIDDLEWARES", PrivateNetworkMiddleware, 90
+            )
+            settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", OriginMiddleware, 950)

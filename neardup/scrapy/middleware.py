@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
+from neardup.detection.verdict import LEFT_ALONE
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.verdicts import get_verdict
-from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from neardup.verdict import Verdict
+    from neardup.detection.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -37,14 +38,13 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class NearDuplicateMiddleware:
-    """Do not follow the links of near-duplicates.
+    """Have the links of near-duplicates followed last.
 
-    Every HTML response is judged before its callback is called, unless its request says ``meta={"neardup": False}``.
-    Requests that come out of the callback of a duplicate are dropped and counted; its items pass, or are marked to be
-    dropped by the pipeline; with ``NEARDUP_ACTION = "skip"`` the callback is not called at all. What comes from other responses
-    is not touched.
-
-    Another policy: override :meth:`neardup.scrapy.extension.NearDuplicates.skips_links`.
+    Every HTML response is judged before its callback is called, unless its request says ``meta={"neardup":
+    False}``. What becomes of the requests that come out of the callback of a duplicate is decided by
+    :class:`neardup.scrapy.links.PageLinks`. Its items pass, or are marked to be dropped by the pipeline; with
+    ``NEARDUP_ACTION = "skip"`` the callback is not called at all. What comes from other responses is not
+    touched.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:
@@ -61,8 +61,8 @@ class NearDuplicateMiddleware:
         return cls(neardup)
 
     def process_spider_input(self, response: Response) -> None:
-        # The verdict is found and the page inserted in this one synchronous call. With an await between look-up and insert,
-        # two copies that arrive together would both be new.
+        # The verdict is found and the page inserted in this one synchronous call. With an await between
+        # look-up and insert, two copies that arrive together would both be new.
         verdict = self.neardup.judge_response(response)
         if verdict is not None and self.neardup.skips_page(verdict):
             raise NearDuplicatePage(response, verdict)
@@ -74,7 +74,9 @@ class NearDuplicateMiddleware:
         return None
 
     async def _nothing(self) -> AsyncIterator[Any]:
-        """The output of a skipped page, which has a row to be stored like any other, and is under way until there is room."""
+        """The output of a skipped page, which has a row to be stored like any other, and is under way until
+        there is room.
+        """
         await self.neardup.wait_for_room()
         nothing: Any
         for nothing in ():
@@ -84,16 +86,13 @@ class NearDuplicateMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         verdict = get_verdict(response)
-        skips_links = self.neardup.skips_links(verdict)
         drops_items = self.neardup.drops_items(verdict)
-        skipped = 0
+        links = self.neardup.links.of(response, verdict)
         await self.neardup.wait_for_room()
         try:
             async for output in result:
                 if isinstance(output, Request):
-                    if skips_links:
-                        self.neardup.skip_link(output)
-                        skipped += 1
+                    if not links.take(output):
                         continue
                 elif verdict is not None:
                     self._tell(output, verdict)
@@ -101,22 +100,26 @@ class NearDuplicateMiddleware:
                         self.neardup.doomed_items[id(output)] = output, verdict
                 yield output
         finally:
-            if skipped and verdict is not None and verdict.page_id is not None:
-                self.neardup.writer.links_skipped(verdict.page_id, skipped)
+            exhausted = links.finish(partial(self.neardup.text, response))
+            if exhausted is not None:
+                self.neardup.exhausted(exhausted, response)
+            if links.withheld and verdict is not None and verdict.page_id is not None:
+                self.neardup.recorder.links_skipped(verdict.page_id, links.withheld)
 
     def _tell(self, item: Any, verdict: Verdict) -> None:
         """Write the verdict into the item's field of that name, where the item can have one."""
         field = self.neardup.options.verdict_field
-        if field is None or verdict.kind is Kind.NOT_HTML or not ItemAdapter.is_item(item):
+        if field is None or verdict.kind in LEFT_ALONE or not ItemAdapter.is_item(item):
             return
         try:
             ItemAdapter(item)[field] = verdict.as_dict()
-        except KeyError:
+        except Exception as exc:  # noqa: BLE001  # whatever a frozen or validated item raises
             if not self._warned:
                 self._warned = True
                 logger.warning(
-                    "NEARDUP_VERDICT_FIELD is %(field)r, but items of type %(type)s have no such field;"
+                    "NEARDUP_VERDICT_FIELD is %(field)r, but items of type %(type)s do not take it"
+                    " (%(reason)r);"
                     " they are left as they are (further ones are not logged)",
-                    {"field": field, "type": type(item).__name__},
+                    {"field": field, "type": type(item).__name__, "reason": exc},
                     extra={"spider": self.neardup.crawler.spider},
                 )

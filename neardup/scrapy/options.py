@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
-from neardup.age import parse_age
-from neardup.detector import DetectorOptions
+from neardup.detection import endless
+from neardup.detection.detector import DetectorOptions
 from neardup.errors import ConfigurationError
+from neardup.store.age import parse_age
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
-
-    from scrapy.settings import BaseSettings
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -34,6 +34,7 @@ _FIELD_OF_DETECTOR_OPTION = {
     "features": "NEARDUP_FEATURES",
     "content": "NEARDUP_CONTENT",
     "selectors": "NEARDUP_SELECTORS",
+    "alt_texts": "NEARDUP_ALT_TEXTS",
     "sketch_size": "NEARDUP_SKETCH_SIZE",
     "verify": "NEARDUP_VERIFY",
     "max_distance": "NEARDUP_MAX_DISTANCE",
@@ -43,11 +44,16 @@ _FIELD_OF_DETECTOR_OPTION = {
     "index": "NEARDUP_INDEX",
     "min_features": "NEARDUP_MIN_FEATURES",
     "follow_per_cluster": "NEARDUP_FOLLOW_PER_CLUSTER",
+    "max_page_bytes": "NEARDUP_MAX_PAGE_BYTES",
+    "max_tags": "NEARDUP_MAX_TAGS",
+    "max_attributes": "NEARDUP_MAX_ATTRIBUTES",
+    "max_words": "NEARDUP_MAX_WORDS",
 }
 
 SETTINGS = (
     "NEARDUP_ENABLED",
     "NEARDUP_ACTION",
+    "NEARDUP_ENDLESS_AFTER",
     DATABASE_URL,
     "NEARDUP_WHEN_UNAVAILABLE",
     "NEARDUP_SNAPSHOT",
@@ -55,6 +61,7 @@ SETTINGS = (
     "NEARDUP_SHARE_INTERVAL",
     "NEARDUP_MAX_AGE",
     "NEARDUP_HISTORY",
+    "NEARDUP_GUARD",
     *_FIELD_OF_DETECTOR_OPTION.values(),
     "NEARDUP_CONTENT_FIELD",
     "NEARDUP_URL_FIELD",
@@ -67,12 +74,24 @@ class Action(StrEnum):
 
     RECORD = "record"
     """It is only remembered."""
+    DEFER = "defer"
+    """Its links are followed last; its items pass."""
     NOFOLLOW = "nofollow"
-    """Its links are not followed; its items pass."""
+    """Those of its links that another page of the crawl has too are not followed."""
     DROP = "drop"
-    """Its links are not followed and its items are dropped."""
+    """Its items are dropped, if the crawl has had a page of its cluster already."""
     SKIP = "skip"
-    """Its callback is not called."""
+    """Its callback is not called, if the crawl has had a page of its cluster already."""
+
+    @property
+    def withholds(self) -> bool:
+        """Whether a duplicate's links that another page has too are withheld."""
+        return self not in {Action.RECORD, Action.DEFER}
+
+    @property
+    def drops(self) -> bool:
+        """Whether the items of duplicates are dropped."""
+        return self in {Action.DROP, Action.SKIP}
 
 
 class Share(StrEnum):
@@ -95,10 +114,11 @@ class WhenUnavailable(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """All settings of neardup. The README describes each."""
+    """All settings of neardup. The manual (docs/reference/settings.md) describes each."""
 
     enabled: bool
     action: Action
+    endless_after: int
     database_url: str
     snapshot: bool
     when_unavailable: WhenUnavailable
@@ -113,11 +133,14 @@ class Options:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
-        """Read and check all settings; ConfigurationError names the setting, its value and what is allowed."""
+        """Read and check all settings; ConfigurationError names the setting, its value and what
+        is allowed.
+        """
         _refuse_unknown(settings)
         return cls(
             enabled=is_enabled(settings),
-            action=_choice(settings, "NEARDUP_ACTION", Action, Action.NOFOLLOW),
+            action=_choice(settings, "NEARDUP_ACTION", Action, Action.DEFER),
+            endless_after=_count(settings, "NEARDUP_ENDLESS_AFTER", endless.LIMIT),
             database_url=database_url(settings),
             snapshot=_switch(settings, "NEARDUP_SNAPSHOT", default=True),
             when_unavailable=_choice(
@@ -138,6 +161,7 @@ class Options:
         """The settings that decide verdicts, as kept with the crawl."""
         return {
             "NEARDUP_ACTION": self.action.value,
+            "NEARDUP_ENDLESS_AFTER": self.endless_after,
             "NEARDUP_MAX_AGE": None if self.max_age is None else str(self.max_age),
             **{name: getattr(self.detector, field) for field, name in _FIELD_OF_DETECTOR_OPTION.items()},
         }
@@ -148,6 +172,11 @@ def is_enabled(settings: BaseSettings) -> bool:
     return _switch(settings, "NEARDUP_ENABLED", default=True)
 
 
+def is_guarded(settings: BaseSettings) -> bool:
+    """NEARDUP_GUARD, false unless set."""
+    return _switch(settings, "NEARDUP_GUARD", default=False)
+
+
 def _switch(settings: BaseSettings, name: str, *, default: bool) -> bool:
     try:
         return settings.getbool(name, default)
@@ -156,7 +185,9 @@ def _switch(settings: BaseSettings, name: str, *, default: bool) -> bool:
 
 
 def database_url(settings: BaseSettings) -> str:
-    """NEARDUP_DATABASE_URL, else the environment variable of that name, else SQLite in the project's data folder."""
+    """NEARDUP_DATABASE_URL, else the environment variable of that name, else SQLite in the project's data
+    folder.
+    """
     url = settings.get(DATABASE_URL) or os.environ.get(DATABASE_URL)
     return url or f"sqlite:///{data_folder() / 'neardup.db'}"
 
@@ -207,6 +238,17 @@ def _seconds(settings: BaseSettings, name: str, default: float) -> float:
     return seconds
 
 
+def _count(settings: BaseSettings, name: str, default: int) -> int:
+    value = settings.get(name, default)
+    try:
+        count = _whole_number(value)
+    except (TypeError, ValueError):
+        count = -1
+    if count < 0:
+        raise ConfigurationError(f"{name} must be a whole number, 0 or more, not {value!r}")
+    return count
+
+
 def _whole_number(value: Any) -> int:
     """Settings from the command line are strings."""
     return operator.index(int(value) if isinstance(value, str) else value)
@@ -216,10 +258,15 @@ def _selectors(value: Any) -> dict[str, Any]:
     return dict(json.loads(value) if isinstance(value, str) else value)
 
 
+def _yes_or_no(value: Any) -> bool:
+    return BaseSettings({"": value}).getbool("")
+
+
 _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "features": (str, "a name"),
     "content": (str, "a name"),
     "selectors": (_selectors, "a dict (or JSON) of hosts and their selectors"),
+    "alt_texts": (_yes_or_no, "True or False"),
     "verify": (float, "a number"),
     "scope": (str, "a name"),
     "recall": (float, "a number"),

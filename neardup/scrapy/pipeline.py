@@ -13,13 +13,15 @@ from neardup.scrapy.extension import NearDuplicates
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from neardup.verdict import Verdict
+    from neardup.detection.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
 
 class NearDuplicate(DropItem):
-    """An item was dropped because its page is a near-duplicate; counted as ``item_dropped_reasons_count/NearDuplicate``."""
+    """An item was dropped because its page is a near-duplicate; counted as
+    ``item_dropped_reasons_count/NearDuplicate``.
+    """
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
@@ -29,9 +31,9 @@ class NearDuplicate(DropItem):
 class NearDuplicatePipeline:
     """Drop the items of near-duplicates if ``NEARDUP_ACTION`` is ``drop`` or ``skip``.
 
-    With ``NEARDUP_CONTENT_FIELD`` set it works without the spider middleware: the field holds the HTML or text of a page
-    (str or bytes), the field named by ``NEARDUP_URL_FIELD`` its URL, and that page is judged. Items without either
-    field pass untouched.
+    With ``NEARDUP_CONTENT_FIELD`` set it works without the spider middleware: the field holds the HTML or
+    text of a page (str or bytes), the field named by ``NEARDUP_URL_FIELD`` its URL, and that page is judged.
+    Items without either field pass untouched.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:
@@ -66,7 +68,8 @@ class NearDuplicatePipeline:
             if not self._warned:
                 self._warned = True
                 logger.warning(
-                    "An item of type %(type)s has no text in its field %(content)r (NEARDUP_CONTENT_FIELD) or no URL in"
+                    "An item of type %(type)s has no text in its field %(content)r (NEARDUP_CONTENT_FIELD)"
+                    " or no URL in"
                     " %(url)r (NEARDUP_URL_FIELD); such items pass untouched (further ones are not logged)",
                     {
                         "type": type(item).__name__,

@@ -1,4 +1,6 @@
-"""What a crawl starts with: the pages of earlier crawls, from a snapshot if it is still true, else from the tables."""
+"""What a crawl starts with: the pages of earlier crawls, from a snapshot if it is still true, else from the
+tables.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,16 @@ import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from neardup import snapshot
-from neardup.following import astray
-from neardup.snapshot import SnapshotError, SnapshotMissing
+from neardup.detection import snapshot
+from neardup.detection.detector_arrays import arrays_of, restore_arrays
+from neardup.detection.reconciliation import astray
+from neardup.detection.snapshot import SnapshotError, SnapshotMissing
 
 if TYPE_CHECKING:
     from datetime import timedelta
     from pathlib import Path
 
-    from neardup.detector import Detector
+    from neardup.detection.detector import Detector
     from neardup.store.store import Store
 
 logger = logging.getLogger(__name__)
@@ -25,8 +28,9 @@ _KIND = "crawl"
 class Restart:
     """Fills a detector at the start of a crawl and keeps a snapshot of it at the end.
 
-    A snapshot belongs to the state of the database it was taken of: if any crawl has written since, it is out of date, and the
-    tables are read. It is not taken if another crawl has written meanwhile, whose pages this detector does not know.
+    A snapshot belongs to the state of the database it was taken of: if any crawl has written since, it is out
+    of date, and the tables are read. It is not taken if another crawl has written meanwhile, whose pages this
+    detector does not know.
     """
 
     def __init__(
@@ -55,7 +59,8 @@ class Restart:
         # What a crawl that died has left to settle is settled at the end of this one.
         self.detector.unseated.update(astray(self.detector.pages, self.detector.rule.max_distance))
         logger.info(
-            "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them canonical,"
+            "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them"
+            " canonical,"
             " loaded from the %(source)s in %(seconds).2f s",
             {
                 "crawl": self.crawl_id,
@@ -75,7 +80,7 @@ class Restart:
             if found.meta != self._meta(self._state_at_start):
                 logger.info("neardup: snapshot %(path)s is out of date", {"path": self.path})
                 return False
-            self.detector.restore_arrays(found.arrays)
+            restore_arrays(self.detector, found.arrays)
         except SnapshotMissing:
             return False
         except (SnapshotError, ValueError) as exc:
@@ -84,7 +89,9 @@ class Restart:
         return True
 
     def save(self, batches: int) -> None:
-        """Keep a snapshot; after everything has been written, in so many transactions, and before the store is closed."""
+        """Keep a snapshot; after everything has been written, in so many transactions, and before the store
+        is closed.
+        """
         if self.path is None:
             return
         try:
@@ -96,7 +103,7 @@ class Restart:
                 logger.info("neardup: another crawl has written meanwhile, so no snapshot is kept")
                 return
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            snapshot.save(self.path, kind=_KIND, meta=self._meta(state), arrays=self.detector.arrays())
+            snapshot.save(self.path, kind=_KIND, meta=self._meta(state), arrays=arrays_of(self.detector))
         except (SnapshotError, OSError) as exc:
             logger.warning("neardup: %(problem)s; the next crawl will read the tables", {"problem": exc})
 
@@ -104,5 +111,6 @@ class Restart:
         return {
             "scheme": self.store.scheme,
             "min_features": self.detector.options.min_features,
+            "scope": self.detector.options.scope,
             "state": state,
         }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from neardup.verdict import Kind
+from neardup.detection.verdict import Kind
+from neardup.text.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +19,11 @@ STAT_OF_KIND = {
     Kind.TOO_SHORT: "neardup/too_short",
     Kind.GONE: "neardup/gone",
     Kind.NOT_HTML: "neardup/not_html",
+    Kind.UNJUDGED: "neardup/unjudged",
 }
+
+STAT_OF_LIMIT = {field.name: f"neardup/unjudged/{field.name}" for field in fields(Limits)}
+"""Of the unjudged, those over this limit."""
 
 _STEPS = ("purify", "features", "simhash", "sketch", "search", "store")
 
@@ -28,16 +34,11 @@ def _count(stats: Mapping[str, Any], name: str) -> int:
 
 def counts_of_crawl(stats: Mapping[str, Any]) -> dict[str, int]:
     """What the ``crawls`` table keeps of a finished crawl."""
-    names = (
-        "pages",
-        "new",
-        "duplicates",
-        "links_skipped",
-        "requests_saved",
-        "recall_checked",
-        "recall_found",
-    )
-    return {name: _count(stats, name) for name in names}
+    names = ("pages", "new", "duplicates", "links_skipped", "recall_checked", "recall_found")
+    return {
+        **{name: _count(stats, name) for name in names},
+        "requests_saved": _count(stats, "requests_saved_at_least"),
+    }
 
 
 def _rate(stats: Mapping[str, Any]) -> str:
@@ -48,8 +49,9 @@ def _rate(stats: Mapping[str, Any]) -> str:
 def progress(stats: Mapping[str, Any], waiting: int) -> str:
     """One line for the log while the crawl runs; ``waiting`` rows are not stored yet."""
     return (
-        f"neardup: {_count(stats, 'pages'):,} pages, {_count(stats, 'duplicates'):,} duplicates ({_rate(stats)}),"
-        f" {_count(stats, 'links_skipped'):,} links not followed,"
+        f"neardup: {_count(stats, 'pages'):,} pages, {_count(stats, 'duplicates'):,} duplicates"
+        f" ({_rate(stats)}),"
+        f" {_count(stats, 'links_deferred'):,} links deferred,"
         f" {_count(stats, 'rows_written'):,} rows stored, {waiting:,} waiting"
     )
 
@@ -58,19 +60,36 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
     """The closing summary, several lines."""
     others = ", ".join(
         f"{_count(stats, name):,} {name.replace('_', ' ')}"
-        for name in ("unchanged", "changed", "too_short", "gone", "not_html")
+        for name in ("unchanged", "changed", "too_short", "gone", "not_html", "unjudged")
         if _count(stats, name)
     )
     dropped = _count(stats, "items_dropped")
     unheard = _count(stats, "pages_skipped")
     seconds = {step: float(stats.get(f"neardup/seconds/{step}", 0.0)) for step in _STEPS}
     pages = max(1, _count(stats, "pages"))
-    duplicates = f"{_count(stats, 'duplicates'):,} ({_rate(stats)}), {_count(stats, 'exact_duplicates'):,} of them exact"
-    saved = f"{_count(stats, 'links_skipped'):,} links not followed, {_count(stats, 'requests_saved'):,} requests never made"
+    exact = _count(stats, "exact_duplicates")
+    duplicates = f"{_count(stats, 'duplicates'):,} ({_rate(stats)}), {exact:,} of them exact"
+    links = f"{_count(stats, 'links_deferred'):,} deferred, {_count(stats, 'links_skipped'):,} not followed"
+    if _count(stats, "exhausted"):
+        links += f", after {_count(stats, 'exhausted'):,} clusters had led to nothing new"
+    saved = f"at least {_count(stats, 'requests_saved_at_least'):,} requests"
     if dropped:
         saved += f", {dropped:,} items dropped"
     if unheard:
         saved += f", {unheard:,} callbacks not called"
+    warnings = ""
+    if _count(stats, "lost_candidates"):
+        warnings += (
+            f"\n  LOST?       {_count(stats, 'lost_candidates'):,} links that were not followed stood on no"
+            " other page;"
+            " the warning above names some"
+        )
+    if _count(stats, "last_crawl_pages"):
+        warnings += (
+            f"\n  SMALLER     the last crawl of this spider had {_count(stats, 'last_crawl_pages'):,} pages"
+            " on these hosts;"
+            " the warning above names some that are missing"
+        )
     recall = ""
     if _count(stats, "recall_checked"):
         recall = (
@@ -87,7 +106,8 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
             f"  pages       {_count(stats, 'pages'):,}",
             f"  new         {_count(stats, 'new'):,}" + (f" ({others})" if others else ""),
             f"  duplicates  {duplicates}{recall}",
-            f"  saved       {saved}",
+            f"  links       {links}",
+            f"  saved       {saved}{warnings}",
             f"  time        {time} ({1000 * judging / pages:.2f} ms a page without store)",
             f"  database    {database}: {_count(stats, 'rows_written'):,} rows written",
         )

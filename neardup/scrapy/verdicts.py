@@ -1,7 +1,7 @@
 """Verdicts of responses, kept beside them.
 
-Not in ``response.meta``: spiders copy meta into new requests, and a response that never passes the middleware (a 404 with
-an errback) would then act on its parent's verdict. Not in an attribute: responses have slots.
+Not in ``response.meta``: spiders copy meta into new requests, and a response that never passes the middleware
+(a 404 with an errback) would then act on its parent's verdict. Not in an attribute: responses have slots.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from neardup.verdict import Verdict
+    from neardup.detection.verdict import Verdict
 
 _verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
 
@@ -24,6 +24,7 @@ def set_verdict(response: Response, verdict: Verdict) -> None:
 def get_verdict(response: Response) -> Verdict | None:
     """The verdict of the page a callback is handling; None if neardup is off or left the page alone.
 
-    It belongs to the response object that Scrapy passed to the callback, not to copies made with ``replace()``.
+    It belongs to the response object that Scrapy passed to the callback, not to copies made with
+    ``replace()``.
     """
     return _verdicts.get(response)

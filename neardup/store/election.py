@@ -1,12 +1,13 @@
 """Re-election: who is canonical among the duplicates of a page that is canonical no longer.
 
-Clusters are stars: every duplicate is within the rule of its canonical page. Without that page, nothing says that its
-duplicates are within the rule of each other. So the one with the lowest id, which was stored first, becomes canonical (kind
-``new``); those within the rule of it become its duplicates, and the same is done with what is left, until nothing is. It is what a
-crawl would have found, had it seen these pages alone, in the order of their ids.
+Clusters are stars: every duplicate is within the rule of its canonical page. Without that page, nothing says
+that its duplicates are within the rule of each other. So the one with the lowest id, which was stored first,
+becomes canonical (kind ``new``); those within the rule of it become its duplicates, and the same is done with
+what is left, until nothing is. It is what a crawl would have found, had it seen these pages alone, in the
+order of their ids.
 
-What is compared is what is stored: fingerprints, and plain estimates from whole sketches. With learned content a crawl leaves the
-template of a site out of them; what it had learned is not in the tables.
+What is compared is what is stored: fingerprints, and plain estimates from whole sketches. With learned
+content a crawl leaves the template of a site out of them; what it had learned is not in the tables.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sqlalchemy import bindparam, case, delete, select, update
 
-from neardup import hamming, sketch
+from neardup.detection.verdict import Kind
+from neardup.fingerprint import hamming, sketch
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.statements import in_parts
-from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from sqlalchemy import Connection
 
-    from neardup.rule import Rule
+    from neardup.detection.rule import Rule
 
 _NEITHER = (Kind.TOO_SHORT.value, Kind.GONE.value)
 """Kinds of pages that are neither canonical nor duplicates."""
@@ -54,10 +55,12 @@ class Elected:
 
 
 def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
-    """Choose new canonical pages among the duplicates of pages that are not canonical any more; no relation names these then.
+    """Choose new canonical pages among the duplicates of pages that are not canonical any more; no relation
+    names these then.
 
-    The pages themselves are left alone: the caller removes them, or has given them another standing. Memory holds the
-    fingerprints and sketches of the duplicates of 500 of them at a time. All that changes is marked as of the batch.
+    The pages themselves are left alone: the caller removes them, or has given them another standing. Memory
+    holds the fingerprints and sketches of the duplicates of 500 of them at a time. All that changes is marked
+    as of the batch.
     """
     elected = Elected()
     for some in in_parts(canonical_ids, _IDS_AT_ONCE):
@@ -68,8 +71,9 @@ def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule, ba
 def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
     """Choose canonical pages for the duplicates of pages that have changed, and are stored as they are now.
 
-    A page that still is canonical keeps those of its duplicates that are within the rule of it, and hands those of them that are within the
-    rule of its own canonical page to that one if it has become a duplicate; for the others it is a re-election.
+    A page that still is canonical keeps those of its duplicates that are within the rule of it, and hands
+    those of them that are within the rule of its own canonical page to that one if it has become a duplicate;
+    for the others it is a re-election.
     """
     elected = Elected()
     for some in in_parts(changed_ids, _IDS_AT_ONCE):
@@ -78,7 +82,9 @@ def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule, batch
 
 
 def _heads(connection: Connection, changed_ids: list[int]) -> dict[int, int]:
-    """The pages that the duplicates of some pages may become duplicates of: the page itself, or its canonical page."""
+    """The pages that the duplicates of some pages may become duplicates of: the page itself, or its canonical
+    page.
+    """
     page, relation = simhash_values.c, duplicate_values.c
     above = dict(
         connection.execute(
@@ -142,8 +148,8 @@ def _reelect_some(
 def _members(connection: Connection, canonical_ids: list[int]) -> dict[int, int]:
     """The duplicates of some pages, and the last of these pages that each of them hangs on.
 
-    Crawls that run at once can make a page that has duplicates a duplicate, also one of these pages a duplicate of another: those come
-    along, and the chain ends as stars.
+    Crawls that run at once can make a page that has duplicates a duplicate, also one of these pages a
+    duplicate of another: those come along, and the chain ends as stars.
     """
     relation = duplicate_values.c
     above: dict[int, int] = {}
@@ -163,7 +169,9 @@ def _members(connection: Connection, canonical_ids: list[int]) -> dict[int, int]
 
 
 def _top(page_id: int, above: Mapping[int, int]) -> int:
-    """Where a chain ends; anywhere in it if it ends nowhere, because two crawls have made two pages each other's duplicates."""
+    """Where a chain ends; anywhere in it if it ends nowhere, because two crawls have made two pages each
+    other's duplicates.
+    """
     seen = {page_id}
     while (page_id := above.get(page_id, page_id)) not in seen:
         seen.add(page_id)
@@ -193,7 +201,9 @@ class _Pages:
             self._sketches[place] = sketch.from_bytes(sketches[place] or b"")
 
     def stars(self, left: npt.NDArray[np.int64], rule: Rule) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        """Each new canonical page of a cluster, given by the places of its pages, with the relations of its duplicates."""
+        """Each new canonical page of a cluster, given by the places of its pages, with the relations of its
+        duplicates.
+        """
         while left.size:
             first, rest = int(left[0]), left[1:]
             distances = hamming.distances(self._values[rest], int(self._values[first]))

@@ -1,4 +1,6 @@
-"""From a database URL to an engine: which databases there are, how each is set up, and what is said when one fails."""
+"""From a database URL to an engine: which databases there are, how each is set up, and what is said when one
+fails.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ WRITES = "neardup_writes"
 _CONNECT_SECONDS = 10
 
 ANSWER_SECONDS = 30
-"""How long a server may be silent in an answer to the writer before its connection is given up, and the batch tried again."""
+"""How long a server may be silent in an answer to the writer before its connection is given up, and the batch
+tried again.
+"""
 
 PATIENT_SECONDS = 600
 """The same for reports and the reading of all pages, which a server may have to sort first."""
@@ -35,8 +39,8 @@ _CONFLICTS = {
 }  # fmt: skip
 """SQLite has none: its one lock is waited for."""
 
-# What a URL may begin with, the driver it gets and the extra that installs it. SQLAlchemy 2.0 and 2.1 differ in the
-# driver they take by default, so it is always named.
+# What a URL may begin with, the driver it gets and the extra that installs it. SQLAlchemy 2.0 and 2.1 differ
+# in the driver they take by default, so it is always named.
 _DRIVERS = {
     "sqlite": ("sqlite+pysqlite", "sqlite"),
     "postgresql": ("postgresql+psycopg", "postgres"),
@@ -52,8 +56,9 @@ def database_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        # Not a URL, or one whose port is no number: no part of it can be told to be the password, so none is shown. Nor is
-        # the cause: SQLAlchemy repeats the whole text in it (2.0.36 does, 2.0.44 does not), for every log with a traceback.
+        # Not a URL, or one whose port is no number: no part of it can be told to be the password, so none is
+        # shown. Nor is the cause: SQLAlchemy repeats the whole text in it (2.0.36 does, 2.0.44 does not), for
+        # every log with a traceback.
         raise ConfigurationError(f"the database URL cannot be read; it must be like {_ALLOWED}") from None
     backend = url.get_backend_name()
     if backend != "sqlite" and "@" in f"{url.host}{url.database}":
@@ -66,7 +71,8 @@ def database_url(text: str) -> URL:
     if backend == "sqlite":
         if not url.database or url.database == ":memory:" or url.query:
             raise ConfigurationError(
-                f"database URL {masked(url)}: a SQLite database must be a file (sqlite:///PATH), because what is"
+                f"database URL {masked(url)}: a SQLite database must be a file (sqlite:///PATH), because"
+                " what is"
                 " only in memory cannot be shared with the writer's thread, nor with reports"
             )
         return url.set(drivername=_DRIVERS[backend][0])
@@ -86,8 +92,9 @@ def masked(url: URL) -> str:
 def make_engine(url: URL, *, create: bool = True, answer_within: float | None = None) -> Engine:
     """An engine for a checked URL; it has not connected yet.
 
-    ``create``: whether a SQLite file that is missing may be made, with its folder; if not, DatabaseUnavailable.
-    ``answer_within``: how many seconds a server may be silent before the connection fails, if not for ever.
+    ``create``: whether a SQLite file that is missing may be made, with its folder; if not,
+    DatabaseUnavailable. ``answer_within``: how many seconds a server may be silent before the connection
+    fails, if not for ever.
     """
     backend = url.get_backend_name()
     connect_args: dict[str, object] = {"connect_timeout": _CONNECT_SECONDS}
@@ -102,8 +109,8 @@ def make_engine(url: URL, *, create: bool = True, answer_within: float | None = 
             url,
             connect_args=connect_args,
             pool_pre_ping=backend != "sqlite",
-            # MySQL's own choice shows a plain query what was stored when the transaction began, but one that locks what is
-            # stored now: they would contradict each other. PostgreSQL's is this one.
+            # MySQL's own choice shows a plain query what was stored when the transaction began, but one that
+            # locks what is stored now: they would contradict each other. PostgreSQL's is this one.
             **({"isolation_level": "READ COMMITTED"} if backend in {"mysql", "mariadb"} else {}),
         )
     except ValueError as exc:
@@ -147,25 +154,22 @@ def is_conflict(exc: DBAPIError) -> bool:
 
 def unavailable(url: URL, exc: Exception) -> DatabaseUnavailable:
     """What to raise when the database does not do as told; the driver's own words, without the password."""
-    reason = _reason(url, exc.orig if isinstance(exc, DBAPIError) else exc)
     hint = "check that the server runs and NEARDUP_DATABASE_URL is right"
     if isinstance(exc, DBAPIError) and is_conflict(exc):
         hint = "another transaction was in the way"
     elif url.get_backend_name() == "sqlite":
-        hint = "check the path and its permissions, the free space, and whether another program holds a lock on it"
-    return DatabaseUnavailable(f"database {masked(url)} cannot be used: {reason} ({hint})")
+        hint = "check the path and its permissions, the free space, whether another program holds a lock"
+    return DatabaseUnavailable(f"database {masked(url)} cannot be used: {reason(url, exc)} ({hint})")
 
 
 def _refused_options(url: URL, exc: Exception) -> ConfigurationError:
-    return ConfigurationError(
-        f"database URL {masked(url)}: the driver refuses an option: {_reason(url, exc)}"
-    )
+    return ConfigurationError(f"database URL {masked(url)}: the driver refuses an option: {reason(url, exc)}")
 
 
-def _reason(url: URL, exc: BaseException | None) -> str:
+def reason(url: URL, exc: Exception) -> str:
     """What the driver says, in one line and without the password."""
-    reason = " ".join(str(exc).split())
-    return reason.replace(str(url.password), "***") if url.password else reason
+    said = " ".join(str(exc.orig if isinstance(exc, DBAPIError) else exc).split())
+    return said.replace(str(url.password), "***") if url.password else said
 
 
 def _prepare_file(url: URL, *, create: bool) -> None:
@@ -184,7 +188,8 @@ def _set_up_sqlite(connection: sqlite3.Connection, record: ConnectionPoolEntry) 
     # The driver would begin transactions by itself, late and not for tables; _begin does.
     connection.isolation_level = None
     try:
-        # Readers and the writer do not hold each other up; a commit that was reported survives a crash of the process.
+        # Readers and the writer do not hold each other up; a commit that was reported survives a crash of the
+        # process.
         _use_wal(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -196,12 +201,14 @@ def _use_wal(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError as exc:
-        # A copy by VACUUM INTO has lost the mode, which is no reason not to read it where nothing can be written.
+        # A copy by VACUUM INTO has lost the mode, which is no reason not to read it where nothing can be
+        # written.
         if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
             raise
 
 
 def _begin(connection: Connection) -> None:
-    # A transaction that first reads and then writes would fail at once, not wait, if another process wrote between.
+    # A transaction that first reads and then writes would fail at once, not wait, if another process wrote
+    # between.
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,12 +1,14 @@
 """The history of pages: a row of ``page_versions`` for each version of a page, not for each visit.
 
-A visit makes a version if the page has none yet, or if its fingerprint or its standing is not that of the last one; there are four
-standings: canonical (``new``, ``unchanged`` or ``changed``), ``duplicate`` (of whichever page), ``too_short`` and ``gone``. What a
-visit is compared with is the last version stored, not what its verdict says of the past: a verdict does not tell
-what standing the page had, and the past may be that of crawls that kept no history.
+A visit makes a version if the page has none yet, or if its fingerprint or its standing is not that of the
+last one; there are four standings: canonical (``new``, ``unchanged`` or ``changed``), ``duplicate`` (of
+whichever page), ``too_short`` and ``gone``. What a visit is compared with is the last version stored, not
+what its verdict says of the past: a verdict does not tell what standing the page had, and the past may be
+that of crawls that kept no history.
 
-A visit that is not later than the last version stored makes none: it has been stored before (a batch that was tried twice), or another
-crawl has seen the page since. On MySQL two crawls that meet the same change within one batch can both store it.
+A visit that is not later than the last version stored makes none: it has been stored before (a batch that was
+tried twice), or another crawl has seen the page since. On MySQL two crawls that meet the same change within
+one batch can both store it.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, func, insert, select
 
-from neardup import hamming
+from neardup.detection.verdict import CANONICAL
+from neardup.fingerprint import hamming
 from neardup.store.schema import page_versions, simhash_values
-from neardup.verdict import CANONICAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from neardup.verdict import Verdict
+    from neardup.detection.verdict import Verdict
 
     Visit = tuple[Verdict, datetime]
 
@@ -50,7 +52,9 @@ _LAST_VERSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A version of a page, as it was when it was first seen; ``own_distance``: bits that differ from the version before."""
+    """A version of a page, as it was when it was first seen; ``own_distance``: bits that differ from the
+    version before.
+    """
 
     seen_at: datetime
     crawl_id: int
@@ -69,7 +73,9 @@ class _Last(NamedTuple):
 
 
 def add_versions(connection: Connection, crawl_id: int, visits: Mapping[int, Sequence[Visit]]) -> int:
-    """Store the versions that visits have shown, by the ids of their pages, which are stored; returns their number."""
+    """Store the versions that visits have shown, by the ids of their pages, which are stored; returns their
+    number.
+    """
     last = {
         row.page_id: _Last(row.seen_at, row.kind, row.hash_value)
         for row in connection.execute(_LAST_VERSIONS, {"ids": list(visits)})

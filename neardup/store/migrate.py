@@ -76,7 +76,8 @@ def require_current(connection: Connection, *, database: str) -> None:
         )
     if found is State.UNKNOWN:
         raise SchemaOutdated(
-            f"database {database} is of revision {current_revision(connection)}, which this neardup does not know:"
+            f"database {database} is of revision {current_revision(connection)}, which this neardup does"
+            " not know:"
             " a newer one made it. Upgrade neardup"
         )
 

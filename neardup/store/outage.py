@@ -1,9 +1,11 @@
-"""A time in which the database takes no rows, and what the log says of it: a warning when it begins, a line when it is over."""
+"""A time in which the database takes no rows, and what the log says of it: a warning when it begins, a line
+when it is over.
+"""
 
 from __future__ import annotations
 
 import logging
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
@@ -15,14 +17,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_FIRST_WAIT_SECONDS = 0.1
+_LONGEST_WAIT_SECONDS = 5.0
+
 
 class Outage:
-    """Begins with the first failure. A conflict with another transaction is none yet: the next try usually succeeds."""
+    """Begins with the first failure. A conflict with another transaction is none yet: the next try usually
+    succeeds.
+    """
 
     def __init__(self) -> None:
         self._began = monotonic()
         self._failures = 0
         self._announced = False
+        self._wait = _FIRST_WAIT_SECONDS
 
     @property
     def seconds(self) -> float:
@@ -36,9 +44,15 @@ class Outage:
         if not self._announced and not harmless:
             self._announced = True
             logger.warning(
-                "neardup: %(problem)s; trying again, with growing waits (further failures are counted, not logged)",
+                "neardup: %(problem)s; trying again, with growing waits (further failures are counted, not"
+                " logged)",
                 {"problem": problem},
             )
+
+    def wait(self) -> None:
+        """Wait before the next try, for longer each time."""
+        sleep(self._wait)
+        self._wait = min(2 * self._wait, _LONGEST_WAIT_SECONDS)
 
     def end(self) -> None:
         """The database has taken the rows."""

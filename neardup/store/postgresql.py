@@ -1,7 +1,8 @@
-"""A connection to PostgreSQL that does not wait for ever: psycopg has no such option, and libpq none that would do.
+"""A connection to PostgreSQL that does not wait for ever: psycopg has no such option, and libpq none that
+would do.
 
-TCP keepalives and ``tcp_user_timeout`` tell only whether the other machine's kernel answers. A server that hangs, or a
-balancer in front of one that is gone, acknowledges every byte and never says anything.
+TCP keepalives and ``tcp_user_timeout`` tell only whether the other machine's kernel answers. A server that
+hangs, or a balancer in front of one that is gone, acknowledges every byte and never says anything.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _Result = TypeVar("_Result")
 
 
 class LimitedConnection(psycopg.Connection[Any]):
-    """Closes itself and raises OperationalError when the server has been silent for ``answer_within`` seconds in an answer."""
+    """Closes itself and raises OperationalError when the server has been silent for ``answer_within`` seconds
+    in an answer.
+    """
 
     answer_within: float | None = None
 
@@ -29,7 +32,9 @@ class LimitedConnection(psycopg.Connection[Any]):
         return super().wait(self._limited(gen, self.answer_within), *args, **options)
 
     def _limited(self, gen: Generator[Any, Any, _Result], seconds: float) -> Generator[Any, Any, _Result]:
-        """Passes on what psycopg tells its generators: whether the socket is ready, or, ten times a second, that it is not."""
+        """Passes on what psycopg tells its generators: whether the socket is ready, or, ten times a second,
+        that it is not.
+        """
         heard = monotonic()
         try:
             wanted = next(gen)
@@ -39,7 +44,8 @@ class LimitedConnection(psycopg.Connection[Any]):
                     heard = monotonic()
                 elif monotonic() - heard > seconds:
                     self.pgconn.finish()
-                    raise psycopg.OperationalError(f"the server has not answered for {seconds:g} s")
+                    silence = f"the server has not answered for {seconds:g} s"
+                    raise psycopg.OperationalError(silence) from TimeoutError(silence)
                 wanted = gen.send(ready)
         except StopIteration as end:
             result: _Result = end.value

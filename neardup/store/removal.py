@@ -1,9 +1,10 @@
 """Taking pages out of the store: those that only one crawl brought, or those not seen for long.
 
-Pages go in batches, each a transaction after which the store is whole: an interrupted removal is ended by starting it again.
-Duplicates go before canonical pages, so that no page that is about to go is elected, and the outcome does not depend on the size
-of the batches. Each transaction changes what :meth:`neardup.store.store.Store.state` says, so that no snapshot outlives it; one that
-another is in the way of is tried again.
+Pages go in batches, each a transaction after which the store is whole: an interrupted removal is ended by
+starting it again. Duplicates go before canonical pages, so that no page that is about to go is elected, and
+the outcome does not depend on the size of the batches. Each transaction changes what
+:meth:`neardup.store.store.Store.state` says, so that no snapshot outlives it; one that another is in the way
+of is tried again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Select
 
-    from neardup.rule import Rule
+    from neardup.detection.rule import Rule
     from neardup.store.store import Store
 
 _PAGES_AT_ONCE = 2_000
@@ -35,7 +36,9 @@ _SILENCE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """What would be removed, before anything is: pages, and of those the canonical ones that stay-behinds hang on."""
+    """What would be removed, before anything is: pages, and of those the canonical ones that stay-behinds
+    hang on.
+    """
 
     pages: int
     duplicates: int
@@ -85,7 +88,8 @@ def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
 def remove_pages(
     store: Store, condition: ColumnElement[bool], rule: Rule, *, leaving: int = 0
 ) -> Iterator[Removed]:
-    """Remove the pages of a condition with their relations and versions, and let no change count for the crawl ``leaving``.
+    """Remove the pages of a condition with their relations and versions, and let no change count for the
+    crawl ``leaving``.
 
     Yields the sums after each transaction.
     """
@@ -118,9 +122,10 @@ def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Conne
 def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
     """Remove a crawl with the pages that only it saw; yields the sums after each transaction.
 
-    What others saw, too, stays: a page that it saw first goes to the crawl that saw it last, one that it saw last is again
-    that of the crawl that saw it first, as far as the tables know (they name no crawl between). Relations that it found between pages
-    that stay go to the last crawl of the duplicate. Versions of pages that it found go.
+    What others saw, too, stays: a page that it saw first goes to the crawl that saw it last, one that it saw
+    last is again that of the crawl that saw it first, as far as the tables know (they name no crawl between).
+    Relations that it found between pages that stay go to the last crawl of the duplicate. Versions of pages
+    that it found go.
     """
     yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
     store.transact(partial(_hand_on, crawl_id), patiently=True)
@@ -169,10 +174,11 @@ def running(connection: Connection) -> list[int]:
 
 
 def _count_change(connection: Connection, leaving: int) -> int:
-    """Have the state of the store differ from all before it; returns the id of the change, a batch of the oldest crawl.
+    """Have the state of the store differ from all before it; returns the id of the change, a batch of the
+    oldest crawl.
 
-    The oldest that is shared, because a crawl that runs leaves itself out when it compares states, and others do not follow one that is
-    not shared; but not one that is about to go.
+    The oldest that is shared, because a crawl that runs leaves itself out when it compares states, and others
+    do not follow one that is not shared; but not one that is about to go.
     """
     query = select(crawls.c.id).where(crawls.c.id != leaving).order_by(crawls.c.shared.desc(), crawls.c.id)
     oldest = connection.execute(query.limit(1)).scalar()

@@ -1,4 +1,6 @@
-"""What the stored crawls say: rates by host, by path prefix, by distance and by crawl, and the largest clusters."""
+"""What the stored crawls say: rates by host, by path prefix, by distance and by crawl, and the largest
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import ColumnElement, String, and_, case, func, literal_column, select, true
 
-from neardup.scope import registered_domain
+from neardup.detection.scope import registered_domain
+from neardup.detection.verdict import Kind
 from neardup.store.schema import crawls, duplicate_values, simhash_values
-from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,7 +108,8 @@ def by_host(connection: Connection, filters: Filters) -> list[Share]:
 def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
     """Pages by the first folder in which the URLs of a host differ; most pages first.
 
-    The folders that all pages of a host share say nothing: of a mirror in ``file:///data/mirror/`` the parts are what counts.
+    The folders that all pages of a host share say nothing: of a mirror in ``file:///data/mirror/`` the parts
+    are what counts.
     """
     query = (
         select(simhash_values.c.actual_url, duplicate_values.c.id)
@@ -144,7 +147,9 @@ def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
 
 @dataclass(frozen=True, slots=True)
 class AtDistance:
-    """Duplicates at one distance, with the mean and the least of their verified resemblances (None: none is known)."""
+    """Duplicates at one distance, with the mean and the least of their verified resemblances (None: none is
+    known).
+    """
 
     distance: int
     duplicates: int
@@ -177,7 +182,9 @@ def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, A
 def largest_clusters(
     connection: Connection, filters: Filters, *, limit: int, flagged: bool = False
 ) -> list[Cluster]:
-    """The canonical pages with most duplicates, or those among the flagged ones; the filters are those of the duplicates."""
+    """The canonical pages with most duplicates, or those among the flagged ones; the filters are those of the
+    duplicates.
+    """
     relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
     cluster = relation.actual_hash_id if filters == Filters() else _unsorted(relation.actual_hash_id)
     size = func.count()
@@ -216,7 +223,9 @@ class Crossing:
 
 
 def across_hosts(connection: Connection, filters: Filters) -> list[Crossing]:
-    """Duplicates whose canonical page is on another host, by both hosts; the most first. The filters are those of the duplicates."""
+    """Duplicates whose canonical page is on another host, by both hosts; the most first. The filters are
+    those of the duplicates.
+    """
     relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
     host, canonical_host = _unsorted(simhash_values.c.host), _unsorted(canonical.c.host)
     query = (
@@ -285,7 +294,9 @@ def _shares(
 
 
 def _unsorted(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A column as an expression: SQLite would otherwise read all pages in the order of its index, to group them by it."""
+    """A column as an expression: SQLite would otherwise read all pages in the order of its index, to group
+    them by it.
+    """
     return (
         column.concat(literal_column("''"))
         if isinstance(column.type, String)

@@ -1,4 +1,6 @@
-"""The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; ``crawls`` and ``page_versions``."""
+"""The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; ``crawls``
+and ``page_versions``.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ from sqlalchemy import (
 from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
 
 VERSION_TABLE = "neardup_alembic_version"
-"""Alembic's bookkeeping; not its default name, because the database may be shared with an application that has one."""
+"""Alembic's bookkeeping; not its default name, because the database may be shared with an application that
+has one.
+"""
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -82,6 +86,7 @@ simhash_values = Table(
     Column("features", Integer, nullable=False),
     Column("weak_bits", fixed_bytes(48)),
     Column("sketch", LargeBinary),
+    Column("text_digest", Unsigned64),
     Column("kind", String(16), nullable=False),
     Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
     Column("last_crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),

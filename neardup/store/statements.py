@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, case, delete, select, update
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
+from neardup.detection.verdict import Kind
 from neardup.errors import StoreError
 from neardup.store.schema import crawls, duplicate_values, simhash_values
-from neardup.verdict import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,16 +30,25 @@ _KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen", "fla
 
 
 def upsert_page(dialect: str) -> Insert:
-    """Insert a page; if its URL is there already, take over all but what tells its first visit."""
+    """Insert a page; if its URL is there already, take over all but what tells its first visit.
+
+    A visit before the first one, of a crawl that ran at once and was later to store it, or by a clock that is
+    slow, counts as at that time.
+    """
+    first_seen = simhash_values.c.first_seen
 
     def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
-        return [(c.name, new[c.name]) for c in simhash_values.columns if c.name not in _KEPT_OF_A_PAGE]
+        new_of = {c.name: new[c.name] for c in simhash_values.columns if c.name not in _KEPT_OF_A_PAGE}
+        seen = new["last_seen"]
+        return list({**new_of, "last_seen": case((seen > first_seen, seen), else_=first_seen)}.items())
 
     return _upsert(dialect, simhash_values, "url_key", assign)
 
 
 def upsert_relation(dialect: str) -> Insert:
-    """Insert a relation; if the page has one already, replace it, or keep since when it is known if it is the same."""
+    """Insert a relation; if the page has one already, replace it, or keep since when it is known if it is the
+    same.
+    """
 
     def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
         old = duplicate_values.c
@@ -110,13 +119,17 @@ SET_FLAGGED = (
 
 _COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)
 _BATCHES = select(crawls.c.batches).where(crawls.c.id == bindparam("crawl")).with_for_update()
-"""Of the row that has just been locked: a plain read would have MySQL show all that follows as of this moment."""
+"""Of the row that has just been locked: a plain read would have MySQL show all that follows as of this
+moment.
+"""
 
 
 def count_batch(connection: Connection, crawl_id: int) -> int:
-    """Count a transaction that writes pages as one more of this crawl, before it writes; returns the id of the batch.
+    """Count a transaction that writes pages as one more of this crawl, before it writes; returns the id of
+    the batch.
 
-    The row of the crawl is locked until the transaction ends, so the ids of a crawl's batches are in the order of their commits.
+    The row of the crawl is locked until the transaction ends, so the ids of a crawl's batches are in the
+    order of their commits.
     """
     connection.execute(_COUNT_BATCH, {"crawl": crawl_id})
     number = connection.execute(_BATCHES, {"crawl": crawl_id}).scalar()

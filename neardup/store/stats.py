@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, func, select, text
 
-from neardup.store.pagereport import store_sizes
+from neardup.detection.verdict import CANONICAL, Kind
+from neardup.store.page_report import store_sizes
 from neardup.store.schema import crawls, duplicate_values, simhash_values
-from neardup.verdict import CANONICAL, Kind
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -165,3 +165,9 @@ def newest_settings(connection: Connection) -> str:
     """The settings of the newest crawl, as JSON; an empty object if there is none."""
     query = select(crawls.c.settings).order_by(crawls.c.id.desc()).limit(1)
     return connection.execute(query).scalar() or "{}"
+
+
+def settings_by_crawl(connection: Connection) -> list[tuple[int, str]]:
+    """Ids of the crawls and their settings, as JSON."""
+    query = select(crawls.c.id, crawls.c.settings).order_by(crawls.c.id)
+    return [(row.id, row.settings) for row in connection.execute(query)]

@@ -1,4 +1,6 @@
-"""One database with its checked schema and scheme: opening it, crawls in it, and what a crawl must know at start."""
+"""One database with its checked schema and scheme: opening it, crawls in it, and what a crawl must know at
+start.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import case, func, insert, literal, or_, select, update
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from neardup.detection.known_pages import PAGES_PER_CRAWL
+from neardup.detection.stored_page import StoredPage
 from neardup.errors import SchemeMismatch
-from neardup.pages import PAGES_PER_CRAWL
-from neardup.store import election, migrate, tail
+from neardup.store import change_feed, election, migrate
 from neardup.store.engine import (
     ANSWER_SECONDS,
     PATIENT_SECONDS,
@@ -25,6 +28,7 @@ from neardup.store.engine import (
     is_conflict,
     make_engine,
     masked,
+    reason,
     unavailable,
 )
 from neardup.store.migrate import State
@@ -37,12 +41,11 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from types import TracebackType
 
-    from sqlalchemy import URL, ColumnElement, Connection, Engine
+    from sqlalchemy import URL, ColumnElement, Connection, Engine, Insert
 
+    from neardup.detection.rule import Rule
     from neardup.errors import DatabaseUnavailable
-    from neardup.rule import Rule
     from neardup.store.election import Elected
-    from neardup.store.tail import WrittenPage
 
 logger = logging.getLogger(__name__)
 
@@ -56,26 +59,11 @@ _WAITS = (0.1, 0.3, 1.0, 3.0)
 _TO_UPGRADE = {State.MISSING, State.OLDER}
 
 
-class StoredPage(NamedTuple):
-    """What a detector needs to know of a page of an earlier crawl; ``canonical_id`` is None unless it is a duplicate.
-
-    Duplicates come without ``sketch``: pages are compared with canonical ones only.
-    """
-
-    page_id: int
-    url: str
-    value: int | None
-    features: int
-    canonical_id: int | None
-    sketch: bytes | None
-    fresh: int
-
-
 class Store:
     """A database that holds fingerprints of one scheme.
 
-    Open it with :meth:`open`. ``location`` names it for people: the path of a SQLite file, or the URL with its password
-    masked.
+    Open it with :meth:`open`. ``location`` names it for people: the path of a SQLite file, or the URL with
+    its password masked.
     """
 
     def __init__(self, url: URL, engine: Engine, scheme: str | None) -> None:
@@ -90,17 +78,19 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, scheme: str | None, create: bool = True) -> Store:
-        """Connect and check that the database can be used with this version of neardup and this scheme (None: any).
+        """Connect and check that the database can be used with this version of neardup and this scheme (None:
+        any).
 
-        The tables of a SQLite database are made or migrated on the way; ``create`` says whether a missing file is made. If they are
-        there, nothing is written, and nobody's lock is waited for.
-        Raises ConfigurationError (the URL), DatabaseUnavailable, SchemaOutdated or SchemeMismatch.
+        The tables of a SQLite database are made or migrated on the way; ``create`` says whether a missing
+        file is made. If they are there, nothing is written, and nobody's lock is waited for. Raises
+        ConfigurationError (the URL), DatabaseUnavailable, SchemaOutdated or SchemeMismatch.
         """
         checked = database_url(url)
         engine = make_engine(checked, create=create, answer_within=ANSWER_SECONDS)
         store = cls(checked, engine, scheme)
         try:
-            # SQLite has one lock for all who write: what only reads must not ask for it, or a long transaction keeps reports waiting.
+            # SQLite has one lock for all who write: what only reads must not ask for it, or a long
+            # transaction keeps reports waiting.
             with store.reading(patiently=False) as connection:
                 upgrade_first = engine.dialect.name == "sqlite" and migrate.state(connection) in _TO_UPGRADE
             if upgrade_first:
@@ -148,10 +138,12 @@ class Store:
             raise self.unavailable(exc) from exc
 
     def transact(self, work: Callable[[Connection], _Result], *, patiently: bool = False) -> _Result:
-        """What ``work`` returns, called in a transaction that is going to write; DatabaseUnavailable if the database fails.
+        """What ``work`` returns, called in a transaction that is going to write; DatabaseUnavailable if the
+        database fails.
 
-        A deadlock, a serialisation failure, or a lock that was waited for in vain rolls it all back; then it is tried again, with growing
-        waits, some times in all. ``work`` must leave nothing but what is in the database.
+        A deadlock, a serialisation failure, or a lock that was waited for in vain rolls it all back; then it
+        is tried again, with growing waits, some times in all. ``work`` must leave nothing but what is in the
+        database.
         """
         waits = iter(_WAITS)
         while True:
@@ -165,6 +157,16 @@ class Store:
                     raise problem from exc
             logger.warning("neardup: %(problem)s; trying again", {"problem": problem})
             sleep(wait)
+
+    def would_take(self, statement: Insert, row: Mapping[str, object]) -> bool:
+        """Whether the database takes a row now; it is not kept."""
+        engine = self.engine.execution_options(**{WRITES: True})
+        try:
+            with engine.connect() as connection:  # nothing is committed
+                connection.execute(statement, row)
+        except SQLAlchemyError:
+            return False
+        return True
 
     @contextmanager
     def reading(self, *, patiently: bool = True) -> Iterator[Connection]:
@@ -182,6 +184,10 @@ class Store:
     def unavailable(self, exc: Exception) -> DatabaseUnavailable:
         """The error to raise for a failure of the database: DatabaseUnavailable with the driver's reason."""
         return unavailable(self._url, exc)
+
+    def reason(self, exc: Exception) -> str:
+        """What the driver says of a failure, without the password."""
+        return reason(self._url, exc)
 
     def begin_crawl(self, *, spider: str, settings: Mapping[str, object], shared: bool = True) -> int:
         """Record that a crawl starts; returns its id, which no other crawl has.
@@ -206,7 +212,8 @@ class Store:
         return self.transact(work)
 
     def finish_crawl(self, crawl_id: int, *, reason: str, counts: Mapping[str, int]) -> None:
-        """Record the end of a crawl, all of which is stored, and its sums, by the names of the columns of ``crawls``.
+        """Record the end of a crawl, all of which is stored, and its sums, by the names of the columns of
+        ``crawls``.
 
         From now on other crawls see its pages.
         """
@@ -226,37 +233,47 @@ class Store:
 
     def settle(
         self, crawl_id: int, changed_ids: Iterable[int], rule: Rule
-    ) -> tuple[Elected, list[WrittenPage]]:
-        """Give the duplicates of canonical pages that have changed their canonical pages, by :func:`neardup.store.election.settle`.
+    ) -> tuple[Elected, list[StoredPage]]:
+        """Give the duplicates of canonical pages that have changed their canonical pages, by
+        :func:`neardup.store.election.settle`.
 
         Also returns the pages whose standing this has changed.
         """
         ids = list(changed_ids)
 
-        def work(connection: Connection) -> tuple[Elected, list[WrittenPage]]:
+        def work(connection: Connection) -> tuple[Elected, list[StoredPage]]:
             batch_id = count_batch(connection, crawl_id)
             elected = election.settle(connection, ids, rule, batch_id)
-            return elected, tail.pages_of_batch(connection, batch_id)
+            return elected, change_feed.pages_of_batch(connection, batch_id)
 
         return self.transact(work)
 
-    def pages_by_id(self, page_ids: Iterable[int]) -> list[WrittenPage]:
+    def pages_by_id(self, page_ids: Iterable[int]) -> list[StoredPage]:
         """Some pages as they are stored now; those that have been removed are missing."""
         with self.reading(patiently=False) as connection:
-            return tail.pages_by_id(connection, page_ids)
+            return change_feed.pages_by_id(connection, page_ids)
+
+    def has_page(self, page_id: int) -> bool:
+        """Whether a page is stored."""
+        query = select(simhash_values.c.id).where(simhash_values.c.id == page_id)
+        with self.reading(patiently=False) as connection:
+            return connection.execute(query).scalar() is not None
 
     def snapshot_path(self, folder: Path) -> Path:
-        """Where a snapshot of this database is kept: beside a SQLite file, else in ``folder``, under a name of its own."""
+        """Where a snapshot of this database is kept: beside a SQLite file, else in ``folder``, under a name
+        of its own.
+        """
         if self._url.get_backend_name() == "sqlite":
             return Path(f"{self._url.database}.snapshot")
         name = hashlib.blake2b(masked(self._url).encode(), digest_size=8).hexdigest()
         return folder / f"{name}.snapshot"
 
     def state(self, *, but: int) -> list[list[Any]]:
-        """What has been written by all crawls but one, as lists of id, start, batches and whether it is shared: equal states, equal pages.
+        """What has been written by all crawls but one, as lists of id, start, batches and whether it is
+        shared: equal states, equal pages.
 
-        A crawl counts its batches in the transaction that writes them, so no page is stored or changed without the state
-        changing. Crawls that have not written are left out.
+        A crawl counts its batches in the transaction that writes them, so no page is stored or changed
+        without the state changing. Crawls that have not written are left out.
         """
         query = (
             select(crawls.c.id, crawls.c.started_at, crawls.c.batches, crawls.c.shared)
@@ -272,7 +289,8 @@ class Store:
     def known_pages(self, *, max_age: timedelta | None = None) -> Iterator[StoredPage]:
         """All stored pages in the order of their ids, read in parts so that memory holds none of them twice.
 
-        Pages that were seen by crawls only that are not shared are left out. Those last seen longer ago than ``max_age`` are not fresh.
+        Pages that were seen by crawls only that are not shared are left out. Those last seen longer ago than
+        ``max_age`` are not fresh.
         """
         fresh: ColumnElement[int] = literal(1)
         if max_age is not None:
@@ -285,6 +303,7 @@ class Store:
                 simhash_values.c.features,
                 duplicate_values.c.actual_hash_id,
                 case((duplicate_values.c.actual_hash_id.is_(None), simhash_values.c.sketch)),
+                case((duplicate_values.c.actual_hash_id.is_(None), simhash_values.c.text_digest)),
                 fresh.label("fresh"),
             )
             .join_from(
@@ -308,8 +327,8 @@ class Store:
 def last_crawl_id(connection: Connection) -> int:
     """The highest id that a crawl has had; 0 if there was none.
 
-    SQLite gives the id of the last crawl anew when that crawl has been removed. Pages that it brought and another crawl has
-    kept, or knows, would then have the ids of pages to come.
+    SQLite gives the id of the last crawl anew when that crawl has been removed. Pages that it brought and
+    another crawl has kept, or knows, would then have the ids of pages to come.
     """
     crawl = connection.execute(select(func.max(crawls.c.id))).scalar() or 0
     page = connection.execute(select(func.max(simhash_values.c.id))).scalar() or 0
@@ -349,6 +368,7 @@ def _check_scheme(connection: Connection, scheme: str, database: str) -> None:
     if stored is not None:
         raise SchemeMismatch(
             f"database {database} holds fingerprints of the scheme {stored!r}, the settings make {scheme!r};"
-            " they must never be compared. Name another database with NEARDUP_DATABASE_URL, or set NEARDUP_FEATURES,"
-            " NEARDUP_CONTENT, NEARDUP_SELECTORS and NEARDUP_SKETCH_SIZE as they were"
+            " they must never be compared. Name another database with NEARDUP_DATABASE_URL, or set"
+            " NEARDUP_FEATURES,"
+            " NEARDUP_CONTENT, NEARDUP_SELECTORS, NEARDUP_ALT_TEXTS and NEARDUP_SKETCH_SIZE as they were"
         )

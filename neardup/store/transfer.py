@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Integer, LargeBinary, String, delete, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError
 
-from neardup.archive.layout import Column, Header, Kind, Table
 from neardup.errors import ConfigurationError, StoreError
+from neardup.store.archive.layout import Column, Header, Kind, Table
 from neardup.store.schema import REVISION, TABLES, crawls, duplicate_values, page_versions
 from neardup.store.store import last_crawl_id
 from neardup.store.types import Unsigned64, UtcDateTime
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
     from sqlalchemy import Connection
 
-    from neardup.archive.layout import Archive, Batch
+    from neardup.store.archive.layout import Archive, Batch
     from neardup.store.store import Store
 
     Progress = Callable[[int], None]
@@ -83,13 +83,14 @@ def stored_rows(connection: Connection, progress: Progress) -> Iterator[tuple[Ta
 def import_rows(store: Store, archive: Archive, progress: Progress) -> None:
     """Store all rows of an export in an empty database, in one transaction: all of them or none.
 
-    Raises StoreError if the database is not empty, or ConfigurationError if the export is of another revision, or a row of it
-    cannot be stored.
+    Raises StoreError if the database is not empty, or ConfigurationError if the export is of another
+    revision, or a row of it cannot be stored.
     """
     header = archive.header
     if header.revision != REVISION:
         raise ConfigurationError(
-            f"the export is of tables of revision {header.revision}, this neardup has {REVISION}; import it with the version that"
+            f"the export is of tables of revision {header.revision}, this neardup has {REVISION}; import it"
+            " with the version that"
             " made it, run: neardup db upgrade, and export it again"
         )
     stored = dict.fromkeys(_TABLE, 0)
@@ -108,7 +109,8 @@ def _require_empty(connection: Connection, location: str) -> None:
     for table in TABLES:
         if connection.execute(select(table.c.id).limit(1)).scalar() is not None:
             raise StoreError(
-                f"database {location} is not empty: {table.name} has rows. Import into a new one (--database URL)"
+                f"database {location} is not empty: {table.name} has rows. Import into a new one"
+                " (--database URL)"
             )
 
 

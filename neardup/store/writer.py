@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import SQLAlchemyError
 
-from neardup import hamming, sketch
+from neardup.address import host_of, url_key
+from neardup.detection.verdict import LEFT_ALONE, Kind, Relation, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
-from neardup.pages import url_key
+from neardup.fingerprint import hamming, sketch
 from neardup.store import history, statements
+from neardup.store.missing import MissingPages
 from neardup.store.outage import Outage
-from neardup.store.waiting import Batch, split
-from neardup.verdict import Kind, Relation, Verdict
+from neardup.store.pairs import store_pairs
+from neardup.store.pending_batch import Batch, halves, split
+from neardup.store.refusal import another_page, is_refusal, may_be_refusal
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -26,27 +29,29 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FIRST_WAIT_SECONDS = 0.1
-_LONGEST_WAIT_SECONDS = 5.0
-
-_ENDS = ("duplicate_hash_id", "actual_hash_id")
+_DOUBT_SECONDS = (0.1, 0.3)
+"""Waits between the tries of a row that fails while others pass: by chance, a connection may break each time
+that it is its turn.
+"""
 
 
 class Writer:
     """Stores the verdicts of one crawl.
 
-    A batch is written when ``batch_rows`` have gathered or the oldest has waited ``batch_seconds``; each is one transaction of
-    page rows, relations, skipped links and, with ``history``, versions of pages (:mod:`neardup.store.history`), and harmless if
-    it is tried twice. A failure of the database is retried with
-    growing waits, and one warning for each outage (:mod:`neardup.store.outage`). When it has lasted ``give_up_after`` seconds,
-    ``error`` is set for the crawl to see; nothing is discarded, and the retries go on until they succeed, which takes ``error``
-    back, or until :meth:`close`.
+    A batch is written when ``batch_rows`` have gathered or the oldest has waited ``batch_seconds``; each is
+    one transaction of page rows, relations, skipped links and, with ``history``, versions of pages
+    (:mod:`neardup.store.history`), and harmless if it is tried twice. A failure of the database is retried
+    with growing waits, and one warning for each outage (:mod:`neardup.store.outage`). When it has lasted
+    ``give_up_after`` seconds, ``error`` is set for the crawl to see; nothing is discarded, and the retries go
+    on until they succeed, which takes ``error`` back, or until :meth:`close`.
 
-    A row that the database refuses by itself (not because it is away) is logged and counted in ``rows_rejected``; the rest of
-    its batch is stored.
+    A row that the database refuses by itself (not because it is away), if only for its size, is found by
+    halving its batch, logged and counted in ``rows_rejected``; the rest is stored. A duplicate whose
+    canonical page is not there is stored as ``new``.
 
-    ``put``, ``links_skipped`` and ``flag`` are called by one thread, take microseconds and never touch the database. What a crash
-    of the process can lose is what they were given in the last ``batch_seconds``, and what the database had not yet taken.
+    ``put``, ``links_skipped`` and ``flag`` are called by one thread, take microseconds and never touch the
+    database. What a crash of the process can lose is what they were given in the last ``batch_seconds``, and
+    what the database had not yet taken.
     """
 
     def __init__(
@@ -71,13 +76,15 @@ class Writer:
         self.seconds = 0.0
         self.error: StoreError | None = None
         self._gathering = Batch()
-        self._writing = Batch()
+        self._writing: list[Batch] = []
+        """Parts of a batch; the last is the next to be stored."""
         self._changed = threading.Condition()
         self._closing = False
         self._hurried = False
         self._stored_id: dict[int, int] = {}
         self._learnt: list[tuple[str, int]] = []
         self._dropped: set[int] = set()
+        self._missing = MissingPages()
         self.batches = 0
         """Transactions that this crawl has counted."""
         dialect = store.engine.dialect.name
@@ -89,11 +96,13 @@ class Writer:
     @property
     def backlog(self) -> int:
         """Rows that wait to be stored."""
-        return len(self._gathering) + len(self._writing)
+        return len(self._gathering) + sum(map(len, self._writing))
 
     def put(self, verdict: Verdict) -> None:
-        """Have a verdict stored; of several for one page in a batch the last counts, but for its history all. Not-HTML pages are not stored."""
-        if verdict.kind is Kind.NOT_HTML or verdict.page_id is None:
+        """Have a verdict stored; of several for one page in a batch the last counts, but for its history all.
+        Not-HTML pages are not stored.
+        """
+        if verdict.kind in LEFT_ALONE or verdict.page_id is None:
             return
         with self._changed:
             visits = self._gathering.visits.setdefault(verdict.page_id, [])
@@ -110,13 +119,17 @@ class Writer:
             self._wake_when_full()
 
     def flag(self, page_id: int) -> None:
-        """Have it stored that a canonical page, whose verdict was put before or stored earlier, has been flagged."""
+        """Have it stored that a canonical page, whose verdict was put before or stored earlier, has been
+        flagged.
+        """
         with self._changed:
             self._gathering.flags[page_id] = datetime.now(UTC)
             self._wake_when_full()
 
     def reconcile(self, pair: Relation) -> None:
-        """Have it stored that a page is a duplicate; the verdicts of both were put before or stored earlier."""
+        """Have it stored that a page is a duplicate; the verdicts of both were put before or
+        stored earlier.
+        """
         with self._changed:
             self._gathering.reconciled[pair.duplicate_id] = pair, datetime.now(UTC)
             self._wake_when_full()
@@ -132,15 +145,23 @@ class Writer:
         return known
 
     def dropped(self) -> set[int]:
-        """Ids of the pages of reconciled pairs that were not stored, because one of the two had changed; each is told once."""
+        """Ids of the pages of pairs that were not stored, because one of the two had changed or is not there;
+        each is told once.
+        """
         with self._changed:
             dropped, self._dropped = self._dropped, set()
         return dropped
 
+    def missing(self) -> set[str]:
+        """URLs of pages that others were found to be duplicates of, and that are not stored: refused, or
+        removed meanwhile.
+        """
+        return set(self._missing.urls.values())
+
     def pages_waiting(self) -> set[int]:
         """Ids of the pages whose verdicts are not stored yet."""
         with self._changed:
-            return {*self._gathering.visits, *self._writing.visits}
+            return {page for batch in (self._gathering, *self._writing) for page in batch.visits}
 
     def flush(self) -> None:
         """Wait until what has been put is stored, or the database has been given up."""
@@ -190,81 +211,99 @@ class Writer:
             while len(self._gathering) < self.batch_rows and not (self._closing or self._hurried):
                 if not self._changed.wait(deadline - monotonic()):
                     break
-            everything = self._gathering
-            self._writing, self._gathering = split(everything)
-            return bool(self._writing)
+            now, self._gathering = split(self._gathering)
+            self._writing = [now] if now else []
+            return bool(now)
 
     def _store_batch(self) -> bool:
-        """Store ``_writing``, however long it takes; False if the crawl has ended before that was possible."""
-        outage: Outage | None = None
-        wait = _FIRST_WAIT_SECONDS
-        while True:
-            started = perf_counter()
-            try:
-                self._write_or_write_each(self._writing)
-            except SQLAlchemyError as exc:
-                problem = self.store.unavailable(exc)
-                outage = outage or Outage()
-                outage.failed(exc, problem)
-            else:
-                if outage is not None:
-                    outage.end()
-                with self._changed:
-                    self._writing = Batch()
-                    self.error = None
-                    self._changed.notify_all()
-                return True
-            finally:
-                self.seconds += perf_counter() - started
-            self.retries += 1
-            if outage.seconds >= self.give_up_after:
-                self._give_up(problem)
-                if self._closing:
-                    return False
-            sleep(wait)
-            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
-
-    def _write_or_write_each(self, batch: Batch) -> None:
-        try:
-            self._write(batch)
-        except SQLAlchemyError as exc:
-            if not _is_refusal(exc):
-                raise
-            self._write_each(batch)
-
-    def _write_each(self, batch: Batch) -> None:
-        """Store the rows one by one; what the database refuses is logged, and the rest is kept.
-
-        Each row leaves the batch when it is done with: should the database go away on the way, those before it are neither
-        logged nor counted again.
+        """Store ``_writing``, however long it takes; False if the crawl has ended before that
+        was possible.
         """
-        for page_id, visits in list(batch.visits.items()):
-            links = {page_id: batch.links[page_id]} if page_id in batch.links else {}
-            self._write_unless_refused(Batch({page_id: visits}, links), visits[-1][0].url)
-            del batch.visits[page_id]
-            batch.links.pop(page_id, None)
-        for page_id, pair in list(batch.reconciled.items()):
-            self._write_unless_refused(Batch(reconciled={page_id: pair}), f"the duplicate {page_id}")
-            del batch.reconciled[page_id]
-        self._write(batch)
+        outage: Outage | None = None
+        doubts = iter(_DOUBT_SECONDS)
+        while self._writing:
+            failure = self._failure_of(self._writing[-1])
+            if failure is not None and self._is_outage(failure):
+                outage = outage or Outage()
+                problem = self.store.unavailable(failure)
+                outage.failed(failure, problem)
+                if outage.seconds >= self.give_up_after:
+                    self._give_up(problem)
+                    if self._closing:
+                        return False
+                outage.wait()
+                continue
+            if outage is not None:
+                outage.end()
+                outage = None
+            if failure is None:
+                self._done()
+            else:
+                certain = is_refusal(failure) or not self._writing[-1].stands_alone
+                wait = None if certain else next(doubts, None)
+                if wait is not None:
+                    sleep(wait)
+                    continue
+                self._divide_or_reject(failure)
+            doubts = iter(_DOUBT_SECONDS)
+        return True
 
-    def _write_unless_refused(self, batch: Batch, name: str) -> None:
+    def _failure_of(self, part: Batch) -> SQLAlchemyError | None:
+        """Try to store a part of a batch; what prevented it."""
+        started = perf_counter()
         try:
-            self._write(batch)
+            self._write(part)
         except SQLAlchemyError as exc:
-            if not _is_refusal(exc):
-                raise
+            return exc
+        finally:
+            self.seconds += perf_counter() - started
+        return None
+
+    def _is_outage(self, failure: SQLAlchemyError) -> bool:
+        """Whether a failure is not that of a row: the database does not take another one, small and not kept,
+        either.
+        """
+        if is_refusal(failure):
+            return False
+        self.retries += 1
+        if not may_be_refusal(failure):
+            return True
+        row = self._page_row(another_page(self.crawl_id), datetime.now(UTC), 0)
+        return not self.store.would_take(self._upsert_page, row)
+
+    def _done(self) -> None:
+        """The next part of ``_writing`` is stored, or rejected."""
+        with self._changed:
+            self._writing.pop()
+            self.error = None
+            self._changed.notify_all()
+
+    def _divide_or_reject(self, failure: SQLAlchemyError) -> None:
+        """Halve the next part of ``_writing``, of which a row is refused, or reject it if it stands alone."""
+        part = self._writing[-1]
+        if not part.stands_alone:
+            first, second = halves(part)
+            with self._changed:
+                self._writing[-1:] = [second, first]
+            return
+        with suppress(DatabaseUnavailable):  # then the part is tried again, which tells more
+            if self._missing.discover(part.visits, lambda page: self.store.has_page(self.stored_id(page))):
+                return
             self.rows_rejected += 1
             logger.error(
-                "neardup: the row of %(name)s is not stored: %(reason)s",
-                {"name": name, "reason": self.store.unavailable(exc)},
+                "neardup: the row of %(name)s is not stored; the database takes others, but of this one"
+                " says: %(reason)s",
+                {"name": part.name, "reason": self.store.reason(failure)},
             )
+            self._done()
 
     def _write(self, batch: Batch) -> None:
         """One transaction: pages first, because relations refer to them."""
-        last = {page: visits[-1] for page, visits in batch.visits.items()}
+        visits, orphans = self._missing.without(batch.visits)
+        last = {page: seen[-1] for page, seen in visits.items()}
         relations: list[dict[str, Any]] = []
         versions = 0
+        dropped: set[int] = set()
         with self.store.begin_write() as connection:
             batch_id = statements.count_batch(connection, self.crawl_id)
             if last:
@@ -276,20 +315,22 @@ class Writer:
                     for verdict, seen in last.values()
                     if verdict.relation is not None
                 ]
-                # A page that is new has no relation, unless another process stored it: were that one's relation kept, the
-                # two processes could make two pages duplicates of each other, and neither would be canonical.
+                # A page that is new has no relation, unless another process stored it: were that one's
+                # relation kept, the two processes could make two pages duplicates of each other, and neither
+                # would be canonical.
                 others = [
                     self.stored_id(page)
                     for page, (verdict, _) in last.items()
-                    if not verdict.is_duplicate and (verdict.kind is not Kind.NEW or page in self._stored_id)
+                    if not verdict.is_duplicate
+                    and (verdict.kind is not Kind.NEW or page in self._stored_id or page in orphans)
                 ]
                 if others:
                     connection.execute(statements.DELETE_RELATIONS, {"ids": others})
                 if relations:
                     connection.execute(self._upsert_relation, relations)
                 if self.history:
-                    visits = {self.stored_id(page): visits for page, visits in batch.visits.items()}
-                    versions = history.add_versions(connection, self.crawl_id, visits)
+                    by_id = {self.stored_id(page): seen for page, seen in visits.items()}
+                    versions = history.add_versions(connection, self.crawl_id, by_id)
             if batch.links:
                 connection.execute(
                     statements.SET_LINKS_SKIPPED,
@@ -304,32 +345,20 @@ class Writer:
                     [{"page_id": self.stored_id(page), "at": at} for page, at in batch.flags.items()],
                 )
             if batch.reconciled:
-                relations += self._reconcile(connection, batch, batch_id)
+                pairs = [self._relation_row(pair, at) for pair, at in batch.reconciled.values()]
+                stored, changed = store_pairs(connection, pairs, self._upsert_relation, batch_id)
+                relations += stored
+                dropped |= changed
+        self._missing.remove(last)
+        with self._changed:
+            self._dropped |= dropped | {self.stored_id(page) for page in orphans}
         self.batches += 1
         self.rows_written += len(last) + len(relations) + versions
 
-    def _reconcile(self, connection: Connection, batch: Batch, batch_id: int) -> list[dict[str, Any]]:
-        """Store the pairs that still are as they were compared: other crawls may have changed their pages since."""
-        pairs = [self._relation_row(pair, at) for pair, at in batch.reconciled.values()]
-        ids = {row[end] for row in pairs for end in _ENDS}
-        values = {
-            page_id: value
-            for page_id, value in connection.execute(statements.VALUES, {"ids": sorted(ids)})
-            if value is not None
-        }
-        true = [row for row in pairs if _still_holds(row, values)]
-        duplicates = {row["duplicate_hash_id"] for row in true}
-        with self._changed:  # for nothing if the transaction fails, which does no harm
-            self._dropped |= {
-                row[end] for row in pairs if row["duplicate_hash_id"] not in duplicates for end in _ENDS
-            }
-        if true:
-            connection.execute(self._upsert_relation, true)
-            connection.execute(statements.SET_DUPLICATE, {"ids": sorted(duplicates), "batch": batch_id})
-        return true
-
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
-        """Another process may have stored a URL first, under an id of its own: from now on that is the page's id."""
+        """Another process may have stored a URL first, under an id of its own: from now on that is the page's
+        id.
+        """
         stored = set(
             connection.execute(statements.STORED_IDS, {"ids": [row["id"] for row in rows]}).scalars()
         )
@@ -353,6 +382,7 @@ class Writer:
             "features": verdict.features,
             "weak_bits": None if fingerprint is None else fingerprint.pack_weak_bits(),
             "sketch": None if verdict.sketch is None else sketch.to_bytes(verdict.sketch),
+            "text_digest": verdict.text_digest,
             "kind": verdict.kind.value,
             "crawl_id": self.crawl_id,
             "last_crawl_id": self.crawl_id,
@@ -374,24 +404,10 @@ class Writer:
         }
 
 
-def _still_holds(row: dict[str, Any], values: dict[int, int]) -> bool:
-    """Whether the pages of a relation have the distance that it says, by the fingerprints that are stored."""
-    one, other = (values.get(row[end]) for end in _ENDS)
-    return one is not None and other is not None and hamming.distance(one, other) == row["hamming_distance"]
-
-
-def _is_refusal(exc: SQLAlchemyError) -> bool:
-    """Whether the database, or the driver, will never take these rows; any other failure may pass."""
-    return isinstance(exc, DataError | IntegrityError) or type(exc) is StatementError
-
-
 def _storable(text: str) -> str:
     """URLs are data: PostgreSQL takes no NUL, and no database takes a lone surrogate."""
     return text.replace("\x00", "%00").encode("utf-8", "replace").decode()
 
 
 def _host(url: str) -> str:
-    try:
-        return _storable(urlsplit(url).hostname or "")[:255]
-    except ValueError:
-        return ""
+    return _storable(host_of(url))[:255]

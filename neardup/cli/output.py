@@ -1,0 +1,121 @@
+"""Tables, JSON and CSV on standard output."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+FORMATS = ("table", "json", "csv")
+
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+"""With what a cell begins that some spreadsheet takes for a formula; those of full width are for Chinese and
+Japanese keyboards.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part of a report; every row has a value, or None, for each column."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+def printable(value: object) -> str:
+    r"""A value for a terminal: URLs come from the web, and control characters in them are shown, not obeyed.
+
+    >>> printable("http://a.example/\x1b[2J"), printable(None), printable(95.3125), printable(0.987)
+    ('http://a.example/\\x1b[2J', '', '95.3', '0.99')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) > 1.0 or not value else f"{value:.2f}"
+    return _escaped(str(value))
+
+
+def complain(problem: object) -> None:
+    """A message on standard error, in one line: it may quote what a server sent."""
+    print(f"neardup: {printable(problem)}", file=sys.stderr)
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def show_sections(sections: Sequence[Section], output_format: str) -> None:
+    """Print the sections in one of ``FORMATS``."""
+    if output_format == "json":
+        show_json({section.name: section.records() for section in sections})
+    elif output_format == "csv":
+        _show_csv(sections)
+    else:
+        for number, section in enumerate(sections):
+            if number:
+                print()
+            print(section.title)
+            show_table(section.columns, section.rows)
+
+
+def show_json(value: object) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    # JSON itself escapes some control characters only; outside of strings it has none but line ends.
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Aligned columns, numbers to the right."""
+    values = list(rows)
+    cells = [[printable(value) for value in row] for row in values]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    numeric = [
+        bool(values) and all(isinstance(row[i], int | float | None) for row in values)
+        for i in range(len(columns))
+    ]
+    for row in [list(columns), *cells]:
+        aligned = (
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        )
+        print("  " + "  ".join(aligned).rstrip())
+    if not values:
+        print("  (none)")
+
+
+def show_fields(fields: Mapping[str, object]) -> None:
+    """One named value a line."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        print(f"  {name.ljust(width)}  {printable(value)}")
+
+
+def _show_csv(sections: Sequence[Section]) -> None:
+    """All sections in one table: a column ``section``, then every column that any of them has."""
+    columns = list(dict.fromkeys(column for section in sections for column in section.columns))
+    writer = csv.DictWriter(sys.stdout, ["section", *columns], lineterminator="\n")
+    writer.writeheader()
+    for section in sections:
+        for record in section.records():
+            writer.writerow(
+                {"section": section.name, **{name: csv_cell(value) for name, value in record.items()}}
+            )
+
+
+def csv_cell(value: object) -> object:
+    """Texts without control characters; one that a spreadsheet would take for a formula gets an apostrophe in
+    front.
+    """
+    if not isinstance(value, str):
+        return value
+    return f"'{_escaped(value)}" if value.startswith(_FORMULA_SIGNS) else _escaped(value)

@@ -1,0 +1,151 @@
+"""``neardup report``: how much of what was crawled is duplicate, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from neardup.cli import database
+from neardup.cli.arguments import count, utc_time
+from neardup.cli.output import FORMATS, Section, show_sections
+from neardup.fingerprint import hamming
+from neardup.store import reports
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from neardup.store.store import Store
+
+HELP = "pages, duplicates and rates: by host, path, distance and crawl; across sites; the largest clusters"
+
+_SHARE = ("pages", "distinct", "duplicates", "rate")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    database.add_arguments(parser)
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument("--host", help="only pages of this host")
+    parser.add_argument(
+        "--since", type=_moment, metavar="TIME", help="only pages last seen at this time or later"
+    )
+    parser.add_argument("--until", type=_moment, metavar="TIME", help="only pages last seen before this time")
+    parser.add_argument("--limit", type=count, default=10, help="rows of the longer tables (default: 10)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    filters = reports.Filters(host=arguments.host, since=arguments.since, until=arguments.until)
+    with database.open_store(database.read_options(arguments)) as store:
+        sections = _sections(store, filters, arguments.limit)
+    if arguments.format == "table":
+        print(f"{store.location}\n")
+    show_sections(sections, arguments.format)
+
+
+def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Section]:
+    with store.reading() as connection:
+        overview = reports.overview(connection, filters)
+        by_host = reports.by_host(connection, filters)
+        by_path = reports.by_path_prefix(connection, filters)
+        by_distance = reports.by_distance(connection, filters)
+        by_crawl = reports.by_crawl(connection, filters)
+        across_hosts = reports.across_hosts(connection, filters)
+        clusters = reports.largest_clusters(connection, filters, limit=limit)
+        flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
+    across_domains = reports.across_domains(across_hosts)
+    return [
+        _overview(overview, across_hosts, across_domains),
+        _shares("by_host", "By host", "host", by_host, limit),
+        _shares("by_path", "By path prefix", "path", by_path, limit),
+        Section(
+            "by_distance",
+            "Duplicates by distance to the canonical page",
+            ("distance", "percentage", "duplicates", "resemblance", "least_resemblance"),
+            [
+                (
+                    at.distance,
+                    hamming.percentage(at.distance),
+                    at.duplicates,
+                    at.resemblance,
+                    at.least_resemblance,
+                )
+                for at in by_distance
+            ],
+        ),
+        Section(
+            "by_crawl",
+            "By the crawl that saw the pages last",
+            ("crawl", "spider", "started", "finish_reason", *_SHARE, "links_skipped", "requests_saved"),
+            [
+                (
+                    crawl["id"],
+                    crawl["spider"],
+                    f"{crawl['started_at']:%Y-%m-%d %H:%M:%S}",
+                    crawl["finish_reason"] or "not finished",
+                    *_values(of_crawl),
+                    crawl["links_skipped"],
+                    crawl["requests_saved"],
+                )
+                for crawl, of_crawl in by_crawl
+            ],
+        ),
+        _crossings("cross_host", "Relations that cross hosts", "host", across_hosts, limit),
+        _crossings(
+            "cross_domain", "Relations that cross registered domains", "domain", across_domains, limit
+        ),
+        _clusters("clusters", "Largest clusters", clusters),
+        _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
+    ]
+
+
+def _overview(
+    overview: reports.Overview, across_hosts: list[reports.Crossing], across_domains: list[reports.Crossing]
+) -> Section:
+    row = (
+        *_values(overview.share),
+        overview.exact,
+        overview.too_short,
+        overview.clusters,
+        sum(between.duplicates for between in across_hosts),
+        sum(between.duplicates for between in across_domains),
+    )
+    columns = (*_SHARE, "exact_duplicates", "too_short", "clusters", "cross_host", "cross_domain")
+    return Section("overview", "All pages", columns, [row])
+
+
+def _crossings(name: str, title: str, column: str, crossings: list[reports.Crossing], limit: int) -> Section:
+    if len(crossings) > limit:
+        title += f" (the {limit} with most duplicates, of {len(crossings)})"
+    rows = [
+        (between.duplicates, between.site or "(files)", between.canonical_site or "(files)")
+        for between in crossings[:limit]
+    ]
+    return Section(name, title, ("duplicates", column, f"canonical_{column}"), rows)
+
+
+def _clusters(name: str, title: str, clusters: list[reports.Cluster]) -> Section:
+    rows = [(cluster.duplicates, cluster.canonical_url, cluster.example_url) for cluster in clusters]
+    return Section(name, title, ("duplicates", "canonical_url", "example_url"), rows)
+
+
+def _shares(name: str, title: str, column: str, shares: list[reports.Share], limit: int) -> Section:
+    if len(shares) > limit:
+        title += f" (the {limit} with most pages, of {len(shares)})"
+    return Section(
+        name,
+        title,
+        (column, *_SHARE),
+        [(share.name or "(files)", *_values(share)) for share in shares[:limit]],
+    )
+
+
+def _values(share: reports.Share) -> tuple[int, int, int, float]:
+    return share.pages, share.distinct, share.duplicates, share.rate
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return utc_time(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give one like 2026-11-21 or 2026-11-21T04:30"
+        ) from exc

@@ -1,0 +1,87 @@
+"""``neardup show``: all that is known about one page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from neardup.cli import database
+from neardup.cli.output import printable, show_fields, show_json, show_table
+from neardup.errors import NeardupError
+from neardup.store import page_report
+
+if TYPE_CHECKING:
+    import argparse
+
+    from neardup.store.history import Version
+
+HELP = "all about one page: fingerprint, visits, canonical page or duplicates, links not followed, history"
+
+_RELATION = ("percentage", "distance", "resemblance", "differing bits", "url")
+_VERSION = ("seen first", "crawl", "verdict", "bits changed", "features", "fingerprint")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    database.add_arguments(parser)
+    parser.add_argument("url", help="URL as the crawl stored it")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+    parser.add_argument("--limit", type=int, default=20, help="duplicates and versions shown (default: 20)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    with database.open_store(database.read_options(arguments)) as store, store.reading() as connection:
+        report = page_report.page_report(connection, arguments.url, limit=arguments.limit)
+    if report is None:
+        raise NeardupError(f"{printable(arguments.url)} is not stored in {store.location}")
+    if arguments.format == "json":
+        show_json(asdict(report))
+        return
+    print(printable(report.url))
+    show_fields(
+        {
+            "verdict": report.kind,
+            "fingerprint": _hexadecimal(report.fingerprint),
+            "scheme": report.scheme,
+            "features": report.features,
+            "first seen": f"{report.first_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.first_crawl}",
+            "last seen": f"{report.last_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.last_crawl}",
+            "links not followed": report.links_skipped,
+            "duplicates": report.duplicate_count,
+            **({"flagged": f"{report.flagged_at:%Y-%m-%d %H:%M:%S} UTC"} if report.flagged_at else {}),
+        }
+    )
+    if report.canonical is not None:
+        print("\nDuplicate of its canonical page")
+        show_table(_RELATION, [_row(report.canonical)])
+    if report.duplicates:
+        more = (
+            f" (the {len(report.duplicates)} nearest)"
+            if report.duplicate_count > len(report.duplicates)
+            else ""
+        )
+        print(f"\nCanonical page of {report.duplicate_count} duplicates{more}")
+        show_table(_RELATION, [_row(relation) for relation in report.duplicates])
+    if report.versions:
+        more = f" (the {len(report.versions)} newest)" if report.version_count > len(report.versions) else ""
+        print(f"\nHistory: {report.version_count} versions{more}")
+        show_table(_VERSION, [_version_row(version) for version in report.versions])
+
+
+def _row(relation: page_report.Relation) -> tuple[float, int, float | None, str, str]:
+    bits = " ".join(map(str, relation.differing_bits)) or "none"
+    return relation.percentage, relation.distance, relation.resemblance, bits, relation.url
+
+
+def _version_row(version: Version) -> tuple[str, int, str, int | None, int, str]:
+    return (
+        f"{version.seen_at:%Y-%m-%d %H:%M:%S} UTC",
+        version.crawl_id,
+        version.kind,
+        version.own_distance,
+        version.features,
+        _hexadecimal(version.fingerprint),
+    )
+
+
+def _hexadecimal(fingerprint: int | None) -> str:
+    return "none" if fingerprint is None else f"{fingerprint:#018x}"

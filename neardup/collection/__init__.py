@@ -1,0 +1,1 @@
+"""Work on stored collections of fingerprints; nothing here is imported by a crawl."""

@@ -1,0 +1,433 @@
+"""The detector: page in, verdict out. Every entry (spider middleware, pipeline, command line) takes this one
+path.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neardup.address import page_url
+from neardup.detection import site_templates
+from neardup.detection.known_digests import KnownDigests
+from neardup.detection.known_pages import NONE, KnownPages
+from neardup.detection.known_sketches import KnownSketches
+from neardup.detection.recall import RecallMonitor
+from neardup.detection.rule import MIN_FEATURES, VERIFY, Rule
+from neardup.detection.scope import ANY, Scope
+from neardup.detection.verdict import Kind, Verdict, reason, unjudged
+from neardup.detection.verification import Found, Verifier
+from neardup.errors import ConfigurationError, PageTooLarge, about
+from neardup.fingerprint import hamming, sketch
+from neardup.fingerprint.reader import Reader
+from neardup.index.psm.psm_index import RECALL, PSMIndex
+from neardup.index.registry import PSM, make_index
+from neardup.text import limits
+from neardup.text.content import BODY, LEARNED, Content
+from neardup.text.features import DEFAULT, Features
+from neardup.text.visible_text import ALT_TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from lxml import etree
+
+    from neardup.detection.stored_page import StoredPage
+    from neardup.fingerprint.reader import Reading, Response
+    from neardup.fingerprint.sketch import Compact
+    from neardup.index.base import Index
+
+_PAGES_AT_ONCE = 10_000
+
+MOST_VERIFIED = 4096
+"""Pages within ``max_distance`` whose sketches are compared with one page's, so that a site of near-alike
+pages that are no duplicates of each other costs a bounded time a page. They are the likeliest: the index
+probes in falling probability.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorOptions:
+    """What decides whether two pages are near-duplicates, and for how many pages of a cluster links are
+    followed.
+
+    ``features``, ``content``, ``selectors`` and ``alt_texts`` are those of
+    :class:`neardup.text.features.Features` and :class:`neardup.text.content.Content`. ``verify``: least
+    resemblance, estimated from sketches, of a duplicate to its canonical page; 0: the distance alone decides.
+    ``max_distance`` (bits, inclusive) is that of the features if None. ``scope`` is that of
+    :class:`neardup.detection.scope.Scope`. ``recall`` is that of
+    :class:`neardup.index.psm.psm_index.PSMIndex`; ``index`` is a name of :mod:`neardup.index.registry`. Of
+    ``recall_sample`` of the queries the recall is measured. A page with fewer than ``min_features`` distinct
+    words is never matched. ``follow_per_cluster`` counts pages of this crawl, the canonical page included if
+    it is one of them. ``max_page_bytes`` and the other three are the limits of
+    :class:`neardup.text.limits.Limits`.
+    """
+
+    features: str = DEFAULT
+    content: str = BODY
+    selectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    alt_texts: bool = ALT_TEXTS
+    sketch_size: int = sketch.SIZE
+    verify: float = VERIFY
+    max_distance: int | None = None
+    scope: str = ANY
+    recall: float = RECALL
+    index: str = PSM
+    recall_sample: float = 0.05
+    min_features: int = MIN_FEATURES
+    follow_per_cluster: int = 1
+    max_page_bytes: int = limits.PAGE_BYTES
+    max_tags: int = limits.TAGS
+    max_attributes: int = limits.ATTRIBUTES
+    max_words: int = limits.WORDS
+
+    def __post_init__(self) -> None:
+        self.make_index(self.make_rule(self.make_reader().features))
+        Scope(self.scope)
+        PSMIndex(recall=self.recall)  # checked whichever index is chosen
+        if not 0.0 <= self.recall_sample <= 1.0:
+            raise ConfigurationError(f"recall_sample must be between 0 and 1, not {self.recall_sample}")
+        if self.min_features < 1:
+            raise ConfigurationError(f"min_features must be at least 1, not {self.min_features}")
+        if self.follow_per_cluster < 1:
+            raise ConfigurationError(
+                "follow_per_cluster must be at least 1 (the canonical page itself),"
+                f" not {self.follow_per_cluster}"
+            )
+
+    def make_reader(self) -> Reader:
+        with about("content"):
+            Content(self.content)
+        with about("selectors"):
+            content = Content(self.content, self.selectors, self.alt_texts)
+        with about("features"):
+            features = Features(self.features)
+        if content.mode == LEARNED:
+            site_templates.check_size(self.sketch_size)
+        budget = limits.Limits(self.max_page_bytes, self.max_tags, self.max_attributes, self.max_words)
+        return Reader(content, features, self.sketch_size, budget)
+
+    def make_rule(self, features: Features) -> Rule:
+        """The rule; ``max_distance`` is the one that belongs to the features, with or without verification,
+        unless given.
+        """
+        distance = self.max_distance
+        if distance is None:
+            distance = features.verified_max_distance if self.verify else features.max_distance
+        return Rule(distance, self.verify)
+
+    def make_index(self, rule: Rule) -> Index:
+        return make_index(self.index, max_distance=rule.max_distance, recall=self.recall)
+
+
+class Detector:
+    """Tells of each page whether it is a near-duplicate of one already known, and remembers it.
+
+    Near-duplicate is not transitive, so clusters are stars: only canonical pages are in the index, and a
+    duplicate is within ``max_distance`` of its canonical page and, unless ``verify`` is 0, resembles it as
+    its sketch tells. A page with the very text of a canonical page is its duplicate, however many others are
+    like it. Look-up and insertion are one synchronous step: of two copies that arrive together, the first
+    judged is new and the second its duplicate.
+
+    A page known by its URL is never a duplicate of itself. If its fingerprint is the same, it keeps its
+    standing, unless its text, the same words in another order, has become that of another canonical page. If
+    it is not the same, its old fingerprint leaves the index and it is judged afresh. The duplicates of a
+    canonical page that has changed are judged afresh when they are seen again.
+
+    ``first_id``: id of the first page that is not known yet; ids count up from there.
+    """
+
+    def __init__(self, options: DetectorOptions, *, reader: Reader | None = None, first_id: int = 1) -> None:
+        self.options = options
+        self.reader = reader or options.make_reader()
+        self.rule = options.make_rule(self.reader.features)
+        self.verifier = Verifier(self.rule, Scope(options.scope), self.reader)
+        self.index: Index = options.make_index(self.rule)
+        self.pages = KnownPages()
+        self.sketches = KnownSketches(options.sketch_size)
+        self.digests = KnownDigests()
+        self.recall: RecallMonitor | None = None
+        self.search_seconds = 0.0
+        """Spent on look-ups in the index, decisions and insertions."""
+        self.unseated: set[int] = set()
+        """Ids of pages that were canonical before and have changed: their duplicates may be like them no
+        longer.
+        """
+        self._next_id = first_id
+        self._met = bytearray()
+        """By row of a canonical page: pages of its cluster judged by this detector so far, 255 at most."""
+
+    def warm_up(self) -> None:
+        """Compile what pages would otherwise wait for: seconds after an installation, 0.1 s from then on."""
+        KnownPages.warm_up()
+        reader = Reader(self.reader.content, self.reader.features)  # its own: the time is not that of pages
+        fingerprint = reader.read_text("all that is compiled when it is first used").fingerprint
+        assert fingerprint is not None
+        index = self.options.make_index(self.rule)
+        index.extend(*self.pages.fingerprints([]))
+        for row in range(1000):  # enough to make it grow
+            index.add(fingerprint.value ^ row, row)
+        index.find_first(fingerprint)
+        index.remove(fingerprint.value, 0)
+        if isinstance(index, PSMIndex):
+            index.nearest(fingerprint.value, rows=1000, but=0)
+
+    def restore(self, remembered: Iterable[StoredPage]) -> int:
+        """Take over the pages of earlier crawls, in any order, before the first page is judged; returns their
+        number.
+        """
+        pages, options, scope = self.pages, self.options, self.verifier.scope
+        duplicates, canonical_ids = array("q"), array("q")  # not lists, which take five times as much
+        digests = array("Q", self.digests.array(len(pages)).tobytes())
+        for some in _batches(remembered):
+            first = len(pages)
+            standing, its_digests = [NONE] * len(some), [0] * len(some)
+            sketched, sketches = list[int](), list[bytes]()
+            for row, page in enumerate(some, first):
+                if page.canonical_id is not None:
+                    duplicates.append(row)
+                    canonical_ids.append(page.canonical_id)
+                elif page.fresh and page.value is not None and page.features >= options.min_features:
+                    standing[row - first] = row
+                    its_digests[row - first] = scope.digest(page.url, page.text_digest)
+                    if page.sketch is not None:
+                        sketched.append(row)
+                        sketches.append(page.sketch)
+            pages.extend(
+                [page.url for page in some],
+                ids=[page.page_id for page in some],
+                values=[page.value or 0 for page in some],
+                canonical=standing,
+            )
+            self.sketches.put_many(sketched, sketch.many_from_bytes(sketches, options.sketch_size))
+            digests.extend(its_digests)
+        pages.canonical.put_many(np.array(duplicates), pages.rows_of_ids(np.array(canonical_ids)))
+        self.digests = KnownDigests.from_array(np.frombuffer(digests, dtype=np.uint64))
+        self.fill_index()
+        return len(pages)
+
+    def fill_index(self) -> None:
+        """Put the canonical pages into the index."""
+        rows = np.flatnonzero(self.pages.canonical.array() == np.arange(len(self.pages)))
+        self.index.extend(self.pages.values.array()[rows], rows)
+
+    def watch_recall(self) -> RecallMonitor | None:
+        """Measure the recall from now on; the monitor is to be closed at the end. None: nothing
+        to measure.
+        """
+        if isinstance(self.index, PSMIndex) and self.options.recall_sample > 0.0:
+            self.recall = RecallMonitor(self.index, share=self.options.recall_sample)
+        return self.recall
+
+    def examine_response(self, response: Response, *, always_follow: bool = False) -> Verdict:
+        """Judge a response of Scrapy that is an HTML page; it is parsed only if it is within the limits."""
+        return self._examine(response.url, lambda: self.reader.read_response(response), always_follow)
+
+    def examine_tree(self, url: str, root: etree._Element, *, always_follow: bool = False) -> Verdict:
+        """Judge an HTML page by the lxml tree of its document, which is only read."""
+        return self._examine(url, lambda: self.reader.read_tree(url, root), always_follow)
+
+    def examine_html(self, url: str, html: str | bytes, *, always_follow: bool = False) -> Verdict:
+        """Judge a page by its HTML (or plain text, which is HTML without tags), outside a crawl or from an
+        item.
+        """
+        return self._examine(url, lambda: self.reader.read_html(url, html), always_follow)
+
+    def examine_text(self, url: str, text: str, *, always_follow: bool = False) -> Verdict:
+        """Judge a page by its purified text."""
+        return self._examine(url, lambda: self.reader.read_text(text), always_follow)
+
+    def _examine(self, url: str, read: Callable[[], Reading], always_follow: bool) -> Verdict:
+        try:
+            return self.judge(url, read(), always_follow=always_follow)
+        except PageTooLarge as exc:
+            return unjudged(page_url(url), exc)
+
+    def judge(self, url: str, reading: Reading, *, always_follow: bool = False) -> Verdict:
+        """Judge a page that has been read. ``always_follow``: its links are followed whatever it is."""
+        started = perf_counter()
+        verdict = self._judge(page_url(url), reading, always_follow=always_follow)
+        self.search_seconds += perf_counter() - started
+        return verdict
+
+    def _judge(self, url: str, reading: Reading, *, always_follow: bool) -> Verdict:
+        row = self.pages.row(url)
+        known = row != NONE
+        if not known:
+            row = self.pages.add(url, page_id=self._next_id, value=0, canonical=NONE)
+            self._next_id += 1
+        standing, page_id = self.pages.canonical[row], self.pages.ids[row]
+        own_distance: int | None = None
+        found: Found | None = None
+        if (
+            reading.fingerprint is None
+            or reading.sketch is None
+            or reading.distinct_words < self.options.min_features
+        ):
+            self.place(row, reading.fingerprint.value if reading.fingerprint else 0, canonical=NONE)
+            kind = Kind.TOO_SHORT
+        else:
+            if known and self.pages.values[row]:
+                own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
+            found = self._settle(url, row, own_distance, reading)
+            if found is None and (not known or own_distance != 0):
+                self.verifier.learn(url, reading)
+            if found is not None:
+                kind = Kind.DUPLICATE
+            elif not known:
+                kind = Kind.NEW
+            else:
+                kind = Kind.UNCHANGED if own_distance == 0 else Kind.CHANGED
+        # One that was too old to be canonical when the crawl began may have duplicates, too.
+        was_canonical = standing == row or (known and standing == NONE and kind is not Kind.TOO_SHORT)
+        if was_canonical and kind is not Kind.UNCHANGED:
+            self.unseated.add(page_id)
+        met = self._meet(found.row if found else row)
+        follow, why = self._follow(found, met, always_follow=always_follow)
+        distance, resemblance = (None, None) if found is None else (found.distance, found.resemblance)
+        return Verdict(
+            url=url,
+            kind=kind,
+            follow=follow,
+            repeated=met > 0,
+            reason=reason(kind, distance, resemblance, own_distance, reading.distinct_words) + why,
+            page_id=page_id,
+            fingerprint=reading.fingerprint,
+            sketch=reading.sketch,
+            features=reading.distinct_words,
+            canonical_id=self.pages.ids[found.row] if found else None,
+            canonical_url=self.pages.urls[found.row] if found else None,
+            distance=distance,
+            resemblance=resemblance,
+            own_distance=own_distance,
+            text_digest=reading.text_digest,
+        )
+
+    def _settle(self, url: str, row: int, own_distance: int | None, reading: Reading) -> Found | None:
+        """Give a page its standing; its canonical page, or None if that is the page itself."""
+        assert reading.fingerprint is not None
+        assert reading.sketch is not None
+        standing, value = self.pages.canonical[row], reading.fingerprint.value
+        digest = self.verifier.scope.digest(url, reading.text_digest)
+        if (
+            standing == row
+            and own_distance == 0
+            # With another digest it is the same words in another order, which may have become a copy.
+            and (self.digests.of(row) in (0, digest) or not self.twins(url, value, reading.sketch, digest))
+        ):
+            self.sketches.put(row, reading.sketch)  # stored, maybe, before there were sketches and digests
+            self.digests.put(row, digest)
+            return None
+        # Out of the index first: a page must not be found as the canonical page of itself.
+        self.place(row, value, canonical=NONE)
+        found = self._find(url, standing, reading, digest, row)
+        self.place(row, value, reading.sketch, digest=digest, canonical=found.row if found else row)
+        return found
+
+    def gone(self, url: str) -> Verdict | None:
+        """The verdict of a page that is there no longer; None if it was not known. If it was canonical, its
+        duplicates need another page.
+        """
+        url = page_url(url)
+        row = self.pages.row(url)
+        if row == NONE:
+            return None
+        if self.pages.canonical[row] in (row, NONE):
+            self.unseated.add(self.pages.ids[row])
+        self.place(row, 0, canonical=NONE)
+        page_id = self.pages.ids[row]
+        return Verdict(url=url, kind=Kind.GONE, follow=True, reason=reason(Kind.GONE), page_id=page_id)
+
+    def place(
+        self, row: int, value: int, drawn: Compact | None = None, *, digest: int = 0, canonical: int
+    ) -> None:
+        """Set the fingerprint (0: none) and the standing of a page.
+
+        Index, sketches and digests hold the canonical pages and no others.
+        """
+        if self.pages.canonical[row] == row:
+            self.index.remove(self.pages.values[row], row)
+            self.sketches.drop(row)
+            self.digests.drop(row)
+        self.pages.values[row] = value
+        self.pages.canonical[row] = canonical
+        if canonical == row:
+            self.index.add(value, row)
+            if drawn is not None:
+                self.sketches.put(row, drawn)
+            if digest:
+                self.digests.put(row, digest)
+
+    def twins(self, url: str, value: int, drawn: Compact | None, digest: int) -> list[int]:
+        """Rows of canonical pages with the very text of a page, told by digest, fingerprint and sketch (if
+        known).
+        """
+        rows = self.digests.rows(digest)
+        return self.verifier.twins(url, value, drawn, rows=rows, pages=self.pages, sketches=self.sketches)
+
+    def _find(self, url: str, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
+        """The canonical page that a page had before, if it still holds; else one of its very text.
+
+        Else it is one that the index proposes (PSM_F). If that one is not confirmed by its sketch or is out
+        of scope, the one that resembles the page most of all within ``max_distance`` (PSM_A).
+        """
+        assert reading.fingerprint is not None
+        query = reading.fingerprint
+        confirmed = partial(
+            self.verifier.confirmed, url, reading, urls=self.pages.urls, sketches=self.sketches
+        )
+        if standing != NONE and self.pages.canonical[standing] == standing:
+            distance = hamming.distance(self.pages.values[standing], query.value)
+            before = np.array([[standing, distance]], dtype=np.int64)
+            if found := confirmed(matches=before):
+                return found
+        # What is found so is not looked for in the index, nor counted as found there.
+        if twins := self.twins(url, query.value, reading.sketch, digest):
+            return Found(twins[0], 0, 1.0)
+        match = self.index.find_first(query)
+        if self.recall is not None:
+            self.recall.query_answered(query.value, match, rows=len(self.pages), row=row)
+        if match is None:
+            return None
+        first = np.array([[match.row, match.distance]], dtype=np.int64)
+        if found := confirmed(matches=first):
+            return found
+        matches = self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64)
+        return confirmed(matches=matches)
+
+    def _meet(self, canonical: int) -> int:
+        """Count a page for the cluster of a canonical page; returns how many of the cluster were judged
+        before it.
+        """
+        if canonical >= len(self._met):
+            self._met.extend(bytes(canonical + 1 - len(self._met)))
+        met = self._met[canonical]
+        self._met[canonical] = min(met + 1, 255)
+        return met
+
+    def _follow(self, found: Found | None, met: int, *, always_follow: bool) -> tuple[bool, str]:
+        """Whether the links of a page are worth following at once, and the half-sentence that says why of a
+        duplicate.
+
+        ``met`` counts pages of this crawl only. What another crawl followed is no reason not to follow in
+        this one.
+        """
+        if found is None:
+            return True, ""
+        if always_follow:
+            return True, "; its links are followed at once (start URL)"
+        if met < self.options.follow_per_cluster:
+            return True, f"; its links are followed at once, as number {met + 1} of its cluster in this crawl"
+        return False, "; its links can wait"
+
+
+def _batches(remembered: Iterable[StoredPage]) -> Iterator[list[StoredPage]]:
+    pages = iter(remembered)
+    while some := list(islice(pages, _PAGES_AT_ONCE)):
+        yield some

@@ -1,0 +1,191 @@
+"""When to stop following the links of near-alike pages: endless calendars, session ids handed out anew, pages
+beyond the last.
+
+Requests that come out of duplicates are made last, but they are made. In an endless space each of them leads
+to another duplicate with links of its own, and the crawl would never end. So the requests that the duplicates
+of one canonical page have led to are counted:
+
+=================================================================  ==========================================
+a request has led to                                               the count of the cluster that it came from
+=================================================================  ==========================================
+a page that is new to this crawl                                   begins anew
+a page that cannot be judged, or a duplicate with a phrase that    falls by ``WORTH``, to 0 at the least
+no page has that the cluster has led to (numbers aside)
+another duplicate of a page that the cluster has led to            stays
+``OFTEN`` times at most, as old versions and mirrors do
+another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
+another duplicate without new links                                rises by 1/2
+any other duplicate                                                rises by 1
+=================================================================  ==========================================
+
+A cluster is exhausted when its count reaches the limit. A shop's listings are near-alike, but lead to
+products: their count stays low even where the products are near-alike, too, because each product has a name
+or a number. The months of a calendar differ in numbers and in the twelve names of months, which are soon
+known; its days have no numbers of their own. In phrases, words with a digit are all alike, so that a clock, a
+counter or a session id says nothing.
+
+A space whose every page has a random word would never be exhausted by that. So ``MOST_WITHOUT_NEW`` times the
+limit is the end, whatever the pages say, unless one of them is new.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from neardup.text.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LIMIT = 200
+"""Count at which a cluster is exhausted, unless said otherwise."""
+
+WORTH = 4
+"""What a page with something to say of its own is worth. So an endless space ends if fewer than a fifth of
+its pages have that: random ids without a digit, of four hexadecimal letters, stand on one page of fifty.
+"""
+
+MOST_WITHOUT_NEW = 50
+"""Times the limit: requests in a row without a page that is new, after which a cluster is exhausted whatever
+its pages say.
+"""
+
+OFTEN = 8
+"""Duplicates of one page that a cluster may lead to before they count. The start pages of eight versions of a
+manual, near-copies of each other, lead to eight copies of most pages, and to changed ones between them.
+"""
+
+_PHRASE = 3
+"""Words of a phrase, as many as in the shingles of the sketches: names are often made of words that are known
+one by one.
+"""
+
+_MOST_REMEMBERED = 1_000_000
+"""Phrases and pages remembered, 100 MB. When there are more, all are forgotten: that makes crawls longer, and
+loses nothing.
+"""
+
+_MOST_CLUSTERS = 100_000
+"""Clusters that are remembered; the one that has been quiet the longest is forgotten first."""
+
+
+class Led(Enum):
+    """What a request that came out of a duplicate has led to."""
+
+    NEW = "new to this crawl"
+    OWN_WORDS = "not judged, or with something to say of its own"
+    LITTLE = "little that is new, but no sign of an endless space"
+    LEAF = "nothing new, and no new links"
+    NOTHING = "nothing new, but new links"
+
+
+@dataclass(slots=True, eq=False)
+class _Cluster:
+    count: float = 0.0
+    without_new: int = 0
+    phrases: set[int] = field(default_factory=set)
+    """Hashes of the phrases of the pages that the cluster has led to; they live as long as this process."""
+    times: dict[int, int] = field(default_factory=dict)
+    """How many duplicates of a canonical page, by its id, the cluster has led to."""
+
+    def add(self, phrases: Iterable[int]) -> bool:
+        """Whether one of the phrases was not known."""
+        known = len(self.phrases)
+        self.phrases.update(phrases)
+        return len(self.phrases) > known
+
+    @property
+    def size(self) -> int:
+        return len(self.phrases) + len(self.times)
+
+
+class EndlessWatch:
+    """Counts what the duplicates of each canonical page have led to, in one crawl; ``limit`` 0: nothing is
+    ever exhausted.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self._clusters: OrderedDict[int, _Cluster] = OrderedDict()
+        self._exhausted: set[int] = set()
+        self._remembered = 0
+
+    def __len__(self) -> int:
+        """How many clusters are exhausted."""
+        return len(self._exhausted)
+
+    def is_exhausted(self, canonical_id: int) -> bool:
+        """Whether the links of the duplicates of a canonical page are to be followed no further."""
+        return canonical_id in self._exhausted
+
+    def compare(self, cluster_id: int, canonical_id: int, text: str, *, new_links: bool) -> Led:
+        """What it is worth that a cluster has led to a duplicate of a canonical page, with this text and
+        perhaps new links.
+        """
+        if not self.limit:
+            return Led.LITTLE
+        cluster = self._cluster(cluster_id)
+        before = cluster.size
+        times = cluster.times.get(canonical_id, 0)
+        cluster.times[canonical_id] = times + 1
+        found = words(text)
+        own_words = cluster.add(
+            _phrases(["" if any(map(str.isdigit, word)) else word for word in found], _PHRASE)
+        )
+        own_numbers = cluster.add(_phrases(found, 2))
+        self._remembered += cluster.size - before
+        if self._remembered > _MOST_REMEMBERED:
+            self._forget()
+        if own_words:
+            return Led.OWN_WORDS
+        if times < OFTEN or (own_numbers and not new_links):
+            return Led.LITTLE
+        return Led.NOTHING if new_links else Led.LEAF
+
+    def led(self, canonical_id: int, to: Led) -> bool:
+        """Count what a request of a cluster has led to; whether that exhausts the cluster, the one time that
+        it does.
+        """
+        if not self.limit:
+            return False
+        cluster = self._cluster(canonical_id)
+        if to is Led.NEW:
+            cluster.count, cluster.without_new = 0.0, 0
+            self._exhausted.discard(canonical_id)
+            return False
+        if to is Led.LITTLE:
+            return False
+        cluster.without_new += 1
+        if to is Led.OWN_WORDS:
+            cluster.count = max(0.0, cluster.count - WORTH)
+        else:
+            cluster.count += 1.0 if to is Led.NOTHING else 0.5
+        over = cluster.count >= self.limit or cluster.without_new >= MOST_WITHOUT_NEW * self.limit
+        if not over or canonical_id in self._exhausted:
+            return False
+        self._exhausted.add(canonical_id)
+        return True
+
+    def _cluster(self, canonical_id: int) -> _Cluster:
+        cluster = self._clusters.setdefault(canonical_id, _Cluster())
+        self._clusters.move_to_end(canonical_id)
+        if len(self._clusters) > _MOST_CLUSTERS:
+            _, quiet = self._clusters.popitem(last=False)
+            self._remembered -= quiet.size
+        return cluster
+
+    def _forget(self) -> None:
+        for cluster in self._clusters.values():
+            cluster.phrases.clear()
+            cluster.times.clear()
+        self._remembered = 0
+
+
+def _phrases(found: list[str], width: int) -> Iterable[int]:
+    """Hashes of the runs of so many words."""
+    if len(found) < width:
+        return [hash((width, *found))]
+    return map(hash, zip(*(found[place:] for place in range(width)), strict=False))

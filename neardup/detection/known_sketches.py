@@ -1,0 +1,138 @@
+"""The sketches of canonical pages, by row number: what a match is verified by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neardup.detection.snapshot import SnapshotError
+from neardup.fingerprint import sketch
+from neardup.index.psm.pool import grown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from neardup.fingerprint.sketch import Compact
+
+_AT_ONCE = 1 << 16
+"""Sketches gathered together for a snapshot."""
+
+
+class KnownSketches:
+    """Compact sketches of ``size`` places.
+
+    Four bytes a page, and ``size`` bits for each page that has a sketch; nothing is copied to make room.
+    Those of a snapshot stay where they are mapped.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._words = sketch.check_size(size) // 64
+        self._places = np.zeros(1024, dtype=np.int32)  # place + 1; 0: none
+        self._mapped: npt.NDArray[np.uint64] = np.empty((0, self._words), dtype=np.uint64)
+        self._own = np.zeros(1024 * self._words, dtype=np.uint64)
+        self._used = 0
+        self._free: list[int] = []
+
+    def put(self, row: int, drawn: Compact) -> None:
+        """Keep the sketch of a page; ValueError if it is of another size."""
+        if drawn.size != self._words:
+            raise ValueError(f"a sketch of {64 * drawn.size} places among those of {64 * self._words}")
+        mapped = len(self._mapped)
+        place = int(self._places[row]) - 1 if row < self._places.size else -1
+        if 0 <= place < mapped and np.array_equal(self._mapped[place], drawn):
+            return  # a page that has not changed: a recrawl must not copy all that is mapped
+        self.drop(row)
+        if row >= self._places.size:
+            self._places = grown(self._places, row + 1)
+        place = self._free.pop() if self._free else mapped + self._used
+        if place == mapped + self._used:
+            if (self._used + 1) * self._words > self._own.size:
+                self._own = grown(self._own, 0)
+            self._used += 1
+        start = (place - mapped) * self._words
+        self._own[start : start + self._words] = drawn
+        self._places[row] = place + 1
+
+    def put_many(self, of_rows: npt.ArrayLike, drawn: npt.NDArray[np.uint64]) -> None:
+        """Keep the sketches of n pages, no page twice, as :meth:`put` does one by one; shape (n,) and (n,
+        size // 64).
+
+        ValueError, and nothing kept, if they are of another size.
+        """
+        rows = np.asarray(of_rows, dtype=np.int64)
+        if drawn.shape != (rows.size, self._words):
+            raise ValueError(f"{rows.size} sketches of {64 * self._words} places, not an array {drawn.shape}")
+        if not rows.size:
+            return
+        if (slots := int(rows.max()) + 1) > self._places.size:
+            self._places = grown(self._places, slots)
+        new = self._places[rows] == 0
+        for row, one in zip(rows[~new].tolist(), drawn[~new], strict=True):
+            self.put(row, one)
+        rows, drawn = rows[new], drawn[new]
+        again = min(len(self._free), rows.size)  # places of dropped sketches come first
+        for row, one in zip(rows[:again].tolist(), drawn[:again], strict=True):
+            self.put(row, one)
+        rows, drawn = rows[again:], drawn[again:]
+        start, end = self._used * self._words, (self._used + rows.size) * self._words
+        if end > self._own.size:
+            self._own = grown(self._own, end)
+        self._own[start:end] = drawn.ravel()
+        first = len(self._mapped) + self._used + 1
+        self._places[rows] = np.arange(first, first + rows.size)
+        self._used += rows.size
+
+    def drop(self, row: int) -> None:
+        """Forget the sketch of a page, if there is one."""
+        if row < self._places.size and self._places[row]:
+            place = int(self._places[row]) - 1
+            self._places[row] = 0
+            if place >= len(self._mapped):
+                self._free.append(place)
+
+    def of(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+        """The sketches of pages, shape (n, size // 64), and whether each is known, shape (n,); unknown ones
+        are zeros.
+        """
+        last = self._places.size - 1
+        places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0) - 1
+        found = np.zeros((rows.size, self._words), dtype=np.uint64)
+        mapped = len(self._mapped)
+        old, new = (places >= 0) & (places < mapped), places >= mapped
+        found[old] = self._mapped[places[old]]
+        found[new] = self._own[: self._used * self._words].reshape(-1, self._words)[places[new] - mapped]
+        return found, places >= 0
+
+    def arrays(self, pages: int) -> dict[str, Any]:
+        """All of the first ``pages`` pages, for :func:`neardup.detection.snapshot.save`, by their rows; the
+        sketches in pieces.
+        """
+        rows = np.flatnonzero(self._places[:pages])
+        parts = [self.of(rows[start : start + _AT_ONCE])[0] for start in range(0, rows.size, _AT_ONCE)]
+        return {"rows": rows, "words": parts or [np.empty((0, self._words), dtype=np.uint64)]}
+
+    @classmethod
+    def from_arrays(cls, size: int, arrays: Mapping[str, npt.NDArray[Any]], *, pages: int) -> KnownSketches:
+        """Take over what :meth:`arrays` gave, of rows below ``pages``; SnapshotError if it does not fit
+        together.
+        """
+        known = cls(size)
+        try:
+            rows, words = arrays["rows"], arrays["words"]
+        except KeyError as exc:
+            raise SnapshotError(f"sketches without their {exc}") from exc
+        if (
+            words.dtype != np.uint64
+            or words.shape != (rows.size, known._words)
+            or rows.dtype != np.int64
+            or rows.ndim != 1
+            or (rows.size and not (rows[0] >= 0 and rows[-1] < pages and np.all(rows[:-1] < rows[1:])))
+        ):
+            raise SnapshotError("the arrays of the sketches do not fit together")
+        known._mapped = words
+        known._places = grown(known._places, pages)
+        known._places[rows] = np.arange(1, rows.size + 1)
+        return known

@@ -1,0 +1,184 @@
+"""Following: a detector takes over what other crawls write while it runs, and two crawls' near-copies become
+one cluster.
+
+Two crawls that see near-copies in the same interval call both new, because neither knows the other's yet.
+Whoever reads of the other's page finds that both are canonical and within the rule of each other. Of two such
+pages the one with the lower id, that of the crawl that began first, stays canonical and the other becomes its
+duplicate: whoever notices, the outcome is the same. Duplicates that hang on a page that is canonical no
+longer are settled at the end of a crawl (:func:`neardup.store.election.settle`).
+
+Compared is what is stored: fingerprints, their weak bits and plain estimates from whole sketches, as in a
+re-election.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neardup.detection.detector import MOST_VERIFIED
+from neardup.detection.known_pages import NONE
+from neardup.detection.verdict import Kind, Relation
+from neardup.fingerprint import hamming, sketch
+from neardup.fingerprint.simhash import Fingerprint
+
+if TYPE_CHECKING:
+    from neardup.detection.detector import Detector
+    from neardup.detection.known_pages import KnownPages
+    from neardup.detection.stored_page import StoredPage
+    from neardup.fingerprint.sketch import Compact
+
+
+class Follower:
+    """Tells a detector of pages that others have judged.
+
+    ``reconcile``: whether near-copies are made one cluster as they come; if not, :meth:`reconcile_all` does
+    it when asked to.
+    """
+
+    def __init__(self, detector: Detector, *, reconcile: bool = True) -> None:
+        self._detector = detector
+        self._reconcile = reconcile
+        self._left: dict[int, bytes | None] = {}
+        """Weak bits of the pages that are not reconciled yet, by row."""
+
+    def take(self, page: StoredPage) -> list[Relation]:
+        """Take over a page as it is stored, whatever was known of it; the near-copies that have been
+        reconciled with it.
+        """
+        detector, pages = self._detector, self._detector.pages
+        row = self._row(page.page_id, page.url)
+        value, canonical = page.value or 0, NONE
+        digest = detector.verifier.scope.digest(page.url, page.text_digest)
+        was_canonical = pages.canonical[row] == row
+        if page.canonical_id is not None and page.canonical_url is not None:
+            known = pages.row(page.canonical_url) != NONE
+            canonical = self._row(page.canonical_id, page.canonical_url)
+            if known and (
+                pages.canonical[canonical] != canonical
+                or hamming.distance(value, pages.values[canonical]) != page.distance
+            ):
+                detector.unseated.add(page.canonical_id)  # it has changed since they were compared
+        elif page.value is not None and page.features >= detector.options.min_features:
+            canonical = row
+        if was_canonical:
+            as_it_was = canonical == row and value == pages.values[row]
+            # With the same words in another order a page is unchanged, but may have become a copy.
+            if as_it_was and page.kind == Kind.UNCHANGED.value and digest in (0, detector.digests.of(row)):
+                return []
+            # One that is new or has changed, though it is known like that, was loaded before its near-copies
+            # were looked for.
+            if not as_it_was or page.kind == Kind.CHANGED.value:
+                detector.unseated.add(page.page_id)
+        if canonical != row:
+            detector.place(row, value, canonical=canonical)
+            return []
+        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        if self._reconcile:
+            return self._place(row, value, page.weak_bits, drawn, digest)
+        self._left[row] = page.weak_bits
+        detector.place(row, value, drawn, digest=digest, canonical=row)
+        return []
+
+    def look_again(self, page: StoredPage) -> list[Relation]:
+        """Reconcile a page that was known from the start, and whose near-copies nobody has looked for; if it
+        is canonical, as it is stored.
+        """
+        pages = self._detector.pages
+        row = pages.row(page.url)
+        if row == NONE or pages.canonical[row] != row or pages.values[row] != page.value:
+            return []
+        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        digest = self._detector.verifier.scope.digest(page.url, page.text_digest)
+        return self._place(row, page.value, page.weak_bits, drawn, digest)
+
+    def reconcile_all(self) -> list[Relation]:
+        """Reconcile the near-copies of all pages taken over so far, if that was not done as they came; from
+        now on it is.
+        """
+        done: list[Relation] = []
+        pages, sketches, digests = self._detector.pages, self._detector.sketches, self._detector.digests
+        for row, weak_bits in self._left.items():
+            if pages.canonical[row] == row:
+                stored, known = sketches.of(np.array([row]))
+                drawn = stored[0] if known[0] else None
+                done += self._place(row, pages.values[row], weak_bits, drawn, digests.of(row))
+        self._left = {}
+        self._reconcile = True
+        return done
+
+    def _row(self, page_id: int, url: str) -> int:
+        """The row of a page under the id that it is stored by; one without a standing if it was not known."""
+        pages = self._detector.pages
+        row = pages.row(url)
+        if row == NONE:
+            return pages.add(url, page_id=page_id, value=0, canonical=NONE)
+        pages.ids[row] = page_id
+        return row
+
+    def _place(
+        self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None, digest: int
+    ) -> list[Relation]:
+        """Place a page that its crawl called canonical among the near-copies known; who is a duplicate by
+        that.
+        """
+        detector, pages = self._detector, self._detector.pages
+        page_id = pages.ids[row]
+        detector.place(row, value, canonical=NONE)  # out of the index: it must not find itself
+        rivals = self._rivals(row, value, weak_bits, drawn, digest)
+        lower = [rival for rival in rivals if rival[0] < page_id]
+        if lower:
+            other, distance, resemblance, rival_row = max(
+                lower, key=lambda rival: (rival[2] or 0.0, -rival[0])
+            )
+            detector.unseated.add(page_id)
+            detector.place(row, value, canonical=rival_row)
+            return [Relation(page_id, other, distance, resemblance)]
+        for other, _, _, rival_row in rivals:
+            detector.place(rival_row, pages.values[rival_row], canonical=row)
+            detector.unseated.add(other)
+        detector.place(row, value, drawn, digest=digest, canonical=row)
+        return [Relation(other, page_id, distance, resemblance) for other, distance, resemblance, _ in rivals]
+
+    def _rivals(
+        self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None, digest: int
+    ) -> list[tuple[int, int, float | None, int]]:
+        """Id, distance, resemblance and row of the canonical pages that a page is within the rule of.
+
+        Exact copies come first, and are told with any content.
+        """
+        detector, pages = self._detector, self._detector.pages
+        twins = detector.twins(pages.urls[row], value, drawn, digest)
+        copies: list[tuple[int, int, float | None, int]] = [(pages.ids[twin], 0, 1.0, twin) for twin in twins]
+        if weak_bits is None or detector.verifier.templates is not None:
+            # With learned content, whole sketches do not tell near-copies from pages of one template.
+            return copies
+        matches = detector.index.match_table(Fingerprint.unpack(value, weak_bits), MOST_VERIFIED)
+        rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
+        stored, known = detector.sketches.of(rows)
+        estimates = np.full(rows.size, np.nan)
+        if drawn is not None:
+            estimates = np.where(known, sketch.compact_estimates(stored, drawn), np.nan)
+        taken = detector.rule.are_matches(distances, estimates)
+        takes = detector.verifier.scope.takes
+        return copies + [
+            (pages.ids[other], distance, None if np.isnan(estimate) else estimate, other)
+            for other, distance, estimate in zip(
+                rows[taken].tolist(), distances[taken].tolist(), estimates[taken].tolist(), strict=True
+            )
+            if other not in twins and takes(pages.urls[row], pages.urls[other])
+        ]
+
+
+def astray(pages: KnownPages, max_distance: int) -> list[int]:
+    """Ids of pages whose duplicates need settling, because the crawl that should have done it died.
+
+    They are duplicates themselves, or gone, or farther than ``max_distance`` from one of their duplicates.
+    """
+    canonical, values = pages.canonical.array(), pages.values.array()
+    duplicates = np.flatnonzero((canonical != NONE) & (canonical != np.arange(canonical.size)))
+    of = canonical[duplicates]
+    chained = (canonical[of] != of) & (canonical[of] != NONE)
+    far = np.bitwise_count(values[duplicates] ^ values[of]) > max_distance
+    return [int(page_id) for page_id in pages.ids.array()[np.unique(of[chained | far])]]

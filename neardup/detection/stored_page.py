@@ -1,0 +1,27 @@
+"""A page as the store gives it back: to a crawl that starts, and to one that follows what others write."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class StoredPage(NamedTuple):
+    """``canonical_id`` is None unless the page is a duplicate, and ``value`` if it has no words.
+
+    A page that is not ``fresh`` is known, but no other page is its duplicate any more. The fields after it
+    are read only of pages that other crawls write meanwhile; ``distance`` is that to the canonical page, in
+    bits.
+    """
+
+    page_id: int
+    url: str
+    value: int | None
+    features: int
+    canonical_id: int | None
+    sketch: bytes | None
+    text_digest: int | None
+    fresh: int = 1
+    weak_bits: bytes | None = None
+    canonical_url: str | None = None
+    distance: int | None = None
+    kind: str | None = None

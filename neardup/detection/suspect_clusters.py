@@ -1,0 +1,119 @@
+"""Canonical pages that gather duplicates from many addresses at an unusual rate.
+
+An error page sent with status 200, a login wall, an empty listing or a page that only scripts fill looks the
+same under many addresses; whatever links to them seems to lead to one page. Such a canonical page deserves a
+look by a person.
+
+Each host is counted by itself: on one host at least, duplicates of the page stand at ``FEWEST_ADDRESSES``
+different addresses, and these are ``LEAST_SHARE`` or more of the pages of this host that were judged since
+the first of them. An address is a path. So a page with session ids or sort orders in its query has one
+address, and mirrors, however many and in whatever order they are crawled, have one on each host. Old versions
+below one host have an address each: of more than ``FEWEST_ADDRESSES`` of them, read page by page and not
+version by version, pages are flagged that have never changed.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from neardup.address import place_of
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+FEWEST_ADDRESSES = 20
+"""Different addresses of duplicates on one host before a canonical page is flagged."""
+
+LEAST_SHARE = 0.1
+"""Share of them among the pages of the host judged since the first of them."""
+
+MOST_ADDRESSES = 64
+"""Addresses that are told apart; one that comes again after so many others counts again."""
+
+_MOST_WATCHED = 10_000
+"""Hosts, clusters by host, and flagged pages that are remembered; of each, the one that has been quiet the
+longest is forgotten first. With ``MOST_ADDRESSES`` this is 20 MB at most.
+"""
+
+
+class Flag(NamedTuple):
+    """Why a canonical page is flagged: so many addresses among so many pages of their host."""
+
+    addresses: int
+    pages: int
+
+
+@dataclass(slots=True, eq=False)
+class _Host:
+    pages: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Cluster:
+    """The duplicates of one canonical page on one host."""
+
+    host: _Host
+    pages_before: int
+    """Pages of the host judged before the first duplicate came."""
+    addresses: int = 0
+    last: array[int] = field(default_factory=lambda: array("q"))
+    """Hashes of the last addresses; they live as long as this process."""
+
+
+class ClusterWatch:
+    """Watches the clusters of one crawl."""
+
+    def __init__(self) -> None:
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._clusters: OrderedDict[tuple[int, str], _Cluster] = OrderedDict()
+        self._flagged: OrderedDict[int, None] = OrderedDict()
+
+    def judged(self, url: str, canonical_id: int | None) -> Flag | None:
+        """Take note of a page, and of its canonical page if it is a duplicate; the flag, the one time that it
+        is raised.
+        """
+        name, path = _address(url)
+        host = self._hosts.get(name) or _Host()
+        host.pages += 1
+        _remember(self._hosts, name, host)
+        if canonical_id is None:
+            return None
+        if canonical_id in self._flagged:
+            self._flagged.move_to_end(canonical_id)
+            return None
+        cluster = self._clusters.get((canonical_id, name))
+        if cluster is None or cluster.host is not host:  # a host that was forgotten begins anew
+            cluster = _Cluster(host, host.pages - 1)
+        _remember(self._clusters, (canonical_id, name), cluster)
+        address = hash(path)
+        if address not in cluster.last:
+            cluster.addresses += 1
+            cluster.last.append(address)
+            del cluster.last[:-MOST_ADDRESSES]
+        since = host.pages - cluster.pages_before
+        if cluster.addresses < max(FEWEST_ADDRESSES, LEAST_SHARE * since):
+            return None
+        _remember(self._flagged, canonical_id, None)
+        del self._clusters[canonical_id, name]
+        return Flag(cluster.addresses, since)
+
+
+def _remember(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Keep it as the latest, and no more than ``_MOST_WATCHED``."""
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > _MOST_WATCHED:
+        kept.popitem(last=False)
+
+
+def _address(url: str) -> tuple[str, str]:
+    """Host, with its port, and path, without query and parameters: where a session or an order is kept."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        return "", url
+    return place_of(url), path.partition(";")[0]

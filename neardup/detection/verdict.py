@@ -1,0 +1,146 @@
+"""What neardup says of a page: the one value that the crawl, the store and the reports share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from neardup.fingerprint import hamming
+
+if TYPE_CHECKING:
+    from neardup.errors import PageTooLarge
+    from neardup.fingerprint.simhash import Fingerprint
+    from neardup.fingerprint.sketch import Compact
+
+
+class Kind(StrEnum):
+    """The kinds of verdict."""
+
+    NEW = "new"
+    """Never seen, and like no canonical page: it becomes a canonical page."""
+    DUPLICATE = "duplicate"
+    """Within ``max_distance`` of a canonical page with another URL, and confirmed by its sketch."""
+    UNCHANGED = "unchanged"
+    """A canonical page, known by its URL, with the same fingerprint as before."""
+    CHANGED = "changed"
+    """Known by its URL, with another fingerprint than before, and like no other canonical page."""
+    TOO_SHORT = "too_short"
+    """Fewer features than the minimum: remembered, but never matched."""
+    GONE = "gone"
+    """Known, and answered with 404 or 410: remembered, but never matched."""
+    NOT_HTML = "not_html"
+    """Not an HTML page: left alone, not stored."""
+    UNJUDGED = "unjudged"
+    """Over the budget of a page: left alone, not stored; what is stored of it stays."""
+
+
+CANONICAL = (Kind.NEW, Kind.UNCHANGED, Kind.CHANGED)
+"""Verdicts of canonical pages."""
+
+LEFT_ALONE = (Kind.NOT_HTML, Kind.UNJUDGED)
+"""Verdicts of pages that pass untouched and are not stored."""
+
+
+class Relation(NamedTuple):
+    """A duplicate and its canonical page, by their ids, and how near they are; ``resemblance`` is None if a
+    sketch is not known.
+    """
+
+    duplicate_id: int
+    canonical_id: int
+    distance: int
+    resemblance: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was found about one page, and what to do with its links.
+
+    ``follow``: whether its links are worth following at once. ``repeated``: whether a page of its cluster was
+    judged before it in the same crawl: only then has this crawl its content already.
+
+    ``distance`` is the Hamming distance to the canonical page, ``resemblance`` the one estimated from the
+    sketches of both; ``own_distance`` is the distance to the page's own last version, if it had one.
+    ``limit`` is the field of :class:`neardup.text.limits.Limits` that an unjudged page is over. ``features``
+    are its distinct words. ``text_digest`` is that of its purified text; None if it was not read. The ids are
+    those of ``simhash_values``; a page that is not stored has none.
+    """
+
+    url: str
+    kind: Kind
+    follow: bool
+    reason: str
+    repeated: bool = False
+    page_id: int | None = None
+    fingerprint: Fingerprint | None = None
+    sketch: Compact | None = None
+    features: int = 0
+    canonical_id: int | None = None
+    canonical_url: str | None = None
+    distance: int | None = None
+    resemblance: float | None = None
+    own_distance: int | None = None
+    text_digest: int | None = None
+    limit: str | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        return self.kind is Kind.DUPLICATE
+
+    @property
+    def percentage(self) -> float | None:
+        """Duplication percentage against the canonical page (see
+        :func:`neardup.fingerprint.hamming.percentage`).
+        """
+        return None if self.distance is None else hamming.percentage(self.distance)
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation to the canonical page; None unless the page is a duplicate."""
+        if self.page_id is None or self.canonical_id is None or self.distance is None:
+            return None
+        return Relation(self.page_id, self.canonical_id, self.distance, self.resemblance)
+
+    def as_dict(self) -> dict[str, object]:
+        """The parts that a feed or a log can hold, as plain values."""
+        return {
+            "verdict": self.kind.value,
+            "canonical_url": self.canonical_url,
+            "distance": self.distance,
+            "percentage": self.percentage,
+            "resemblance": self.resemblance,
+            "follow": self.follow,
+            "reason": self.reason,
+        }
+
+
+def unjudged(url: str, exc: PageTooLarge) -> Verdict:
+    """The verdict of a page that is over a limit."""
+    return Verdict(url=url, kind=Kind.UNJUDGED, follow=True, reason=str(exc), limit=exc.limit)
+
+
+def reason(
+    kind: Kind,
+    distance: int | None = None,
+    resemblance: float | None = None,
+    own_distance: int | None = None,
+    words: int = 0,
+) -> str:
+    """Why a verdict is as it is, for people; the numbers are those of :class:`Verdict`."""
+    if distance is not None:
+        resembling = "" if resemblance is None else f", resemblance {resemblance:.2f}"
+        return f"{distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page{resembling}"
+    if kind is Kind.CHANGED and own_distance is not None:
+        return f"known, but {own_distance} of {hamming.FINGERPRINT_BITS} bits differ from its last version"
+    if kind is Kind.TOO_SHORT:
+        return f"too short to be matched: {words} distinct words"
+    return _REASONS[kind]
+
+
+_REASONS = {
+    Kind.NEW: "like no canonical page known",
+    Kind.UNCHANGED: "known, and the same as before",
+    Kind.CHANGED: "known, but without words until now",
+    Kind.GONE: "known, but there no longer",
+}

@@ -1,0 +1,103 @@
+"""SimHash proposes, the sketches decide: which of the pages within ``max_distance`` a page is a
+duplicate of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from neardup.address import host_of
+from neardup.detection import site_templates
+from neardup.fingerprint import sketch
+from neardup.text.content import LEARNED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from neardup.detection.known_pages import KnownPages, Urls
+    from neardup.detection.known_sketches import KnownSketches
+    from neardup.detection.rule import Rule
+    from neardup.detection.scope import Scope
+    from neardup.fingerprint.reader import Reader, Reading
+    from neardup.fingerprint.sketch import Compact
+
+
+class Found(NamedTuple):
+    """The canonical page that a page is a duplicate of; ``resemblance`` of the whole texts is estimated, None
+    if a sketch is not known.
+    """
+
+    row: int
+    distance: int
+    resemblance: float | None
+
+
+class Verifier:
+    """Confirms matches by rule and scope; with learned content, by what of the pages is not their site's
+    template.
+    """
+
+    def __init__(self, rule: Rule, scope: Scope, reader: Reader) -> None:
+        self.rule = rule
+        self.scope = scope
+        self.templates = site_templates.HostTemplates() if reader.content.mode == LEARNED else None
+
+    def learn(self, url: str, reading: Reading) -> None:
+        """Learn the template of a site from a page that is no duplicate."""
+        if self.templates is not None:
+            self.templates.learn(host_of(url), reading.shingles)
+
+    def twins(
+        self,
+        url: str,
+        value: int,
+        drawn: Compact | None,
+        *,
+        rows: Sequence[int],
+        pages: KnownPages,
+        sketches: KnownSketches,
+    ) -> list[int]:
+        """Of ``rows``, pages of the same text digest, those in scope with the same fingerprint and, if known,
+        sketch.
+
+        Two texts of one digest can be made on purpose. To pass for copies they would need all three.
+        """
+        alike = [row for row in rows if pages.values[row] == value and self.scope.takes(url, pages.urls[row])]
+        if drawn is None or not alike:
+            return alike
+        stored, known = sketches.of(np.array(alike))
+        same = ~known | (stored == drawn).all(axis=1)
+        return [row for row, is_same in zip(alike, same.tolist(), strict=True) if is_same]
+
+    def confirmed(
+        self,
+        url: str,
+        reading: Reading,
+        *,
+        urls: Urls,
+        sketches: KnownSketches,
+        matches: npt.NDArray[np.int64],
+    ) -> Found | None:
+        """Of ``matches``, columns row and distance, shape (n, 2), the most resembling page that rule and
+        scope take.
+        """
+        assert reading.sketch is not None
+        rows, distances = matches[:, 0], matches[:, 1]
+        stored, known = sketches.of(rows)
+        resemblances = deciding = sketch.compact_estimates(stored, reading.sketch)
+        if self.templates is not None:
+            own = self.templates.own_places(host_of(url), reading.shingles, reading.drawn)
+            deciding = site_templates.adjusted(resemblances, stored, reading.sketch, own)
+        deciding = np.where(known, deciding, np.nan)
+        taken = np.flatnonzero(self.rule.are_matches(distances, deciding))
+        if self.scope.is_bounded:
+            taken = taken[[self.scope.takes(url, urls[int(row)]) for row in rows[taken]]]
+        if not taken.size:
+            return None
+        best = int(taken[np.argmax(np.nan_to_num(deciding[taken]))])
+        resemblance = float(resemblances[best]) if known[best] else None
+        return Found(int(rows[best]), int(distances[best]), resemblance)

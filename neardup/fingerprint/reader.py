@@ -1,0 +1,145 @@
+"""Page in, fingerprint and sketch out: the one way to what a page is compared by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import mmh3
+
+from neardup.fingerprint import simhash, sketch
+from neardup.fingerprint.scheme import Scheme
+from neardup.text import feature_kernels
+from neardup.text.limits import Limits
+from neardup.text.visible_text import decode
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from lxml import etree
+
+    from neardup.fingerprint.simhash import Fingerprint
+    from neardup.fingerprint.sketch import Compact, Hashes
+    from neardup.text.content import Content
+    from neardup.text.features import Features
+
+    class Selector(Protocol):
+        @property
+        def root(self) -> etree._Element: ...
+
+    class Response(Protocol):
+        """What is asked of Scrapy's HtmlResponse, in this order: what is asked last costs most."""
+
+        @property
+        def url(self) -> str: ...
+        @property
+        def body(self) -> bytes: ...
+        @property
+        def text(self) -> str: ...
+        @property
+        def selector(self) -> Selector: ...
+
+
+@dataclass(slots=True)
+class ReadingSeconds:
+    """Seconds spent on each step so far."""
+
+    purify: float = 0.0
+    features: float = 0.0
+    simhash: float = 0.0
+    sketch: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What a page is compared by; ``fingerprint`` is None if its content has no features, ``sketch`` if it
+    has no words.
+
+    ``shingles`` are those of its text in their order, shape (n,); ``drawn`` is their whole sketch, shape
+    (size,), of which ``sketch`` keeps a bit each. ``text_digest`` is that of the purified text (64 bits,
+    never 0).
+    """
+
+    fingerprint: Fingerprint | None
+    sketch: Compact | None
+    shingles: Hashes
+    drawn: Hashes
+    distinct_words: int
+    text_digest: int
+
+
+class Reader:
+    """Reads pages by one choice of content, features and size of sketches. Raises PageTooLarge for those over
+    the limits.
+    """
+
+    def __init__(
+        self,
+        content: Content,
+        features: Features,
+        sketch_size: int = sketch.SIZE,
+        limits: Limits | None = None,
+    ) -> None:
+        self.content = content
+        self.features = features
+        self.limits = limits or Limits()
+        self.scheme = Scheme(
+            features=features.name, content=content.name, sketch_size=sketch.check_size(sketch_size)
+        )
+        self.seconds = ReadingSeconds()
+
+    def read_response(self, response: Response) -> Reading:
+        """Read a response, which is parsed if it has not been before."""
+        self.limits.check_size(response.body)
+        self.limits.check_html(response.text)
+        return self.read_tree(response.url, response.selector.root)
+
+    def read_tree(self, url: str, root: etree._Element) -> Reading:
+        """Read an HTML page by the lxml tree of its document, which is not changed. Only its words are
+        limited.
+        """
+        started = perf_counter()
+        text = self.content.text(url, root)
+        self.seconds.purify += perf_counter() - started
+        return self.read_text(text)
+
+    def read_html(self, url: str, html: str | bytes) -> Reading:
+        """Read a page by its HTML, or plain text, which is HTML without tags."""
+        started = perf_counter()
+        self.limits.check_size(html)
+        html = html if isinstance(html, str) else decode(html)
+        self.limits.check_html(html)
+        text = self.content.text_of_html(url, html)
+        self.seconds.purify += perf_counter() - started
+        return self.read_text(text)
+
+    def read_text(self, text: str) -> Reading:
+        """Read a purified text."""
+        seconds = self.seconds
+        started = perf_counter()
+        extracted = self.features.extract(text, self.limits.check_words)
+        extracted_at = perf_counter()
+        fingerprint = simhash.fingerprint(extracted.hashes, extracted.weights)
+        fingerprinted_at = perf_counter()
+        shingles = feature_kernels.shingles(extracted.words, sketch.WIDTH)
+        drawn, compacted = shingles, None
+        if shingles.size:
+            drawn = sketch.minwise(shingles, self.scheme.sketch_size)
+            compacted = sketch.compact(drawn)
+        digest = text_digest(text)
+        seconds.features += extracted_at - started
+        seconds.simhash += fingerprinted_at - extracted_at
+        seconds.sketch += perf_counter() - fingerprinted_at
+        return Reading(fingerprint, compacted, shingles, drawn, extracted.distinct_words, digest)
+
+
+def text_digest(text: str) -> int:
+    """The first 64 bits of MurmurHash3 x64 128 of a text's UTF-8; 1 in place of 0, which stands for no
+    digest.
+
+    >>> hex(text_digest("hello"))
+    '0xcbd8a7b341bd9b02'
+    """
+    # A lone surrogate has no UTF-8, but a page may hold one.
+    return mmh3.mmh3_x64_128_utupledigest(text.encode("utf-8", "surrogatepass"))[0] or 1

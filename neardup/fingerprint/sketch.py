@@ -1,0 +1,132 @@
+"""Shingles, resemblance, containment and sketches of texts (Broder, Glassman, Manasse & Zweig 1997).
+
+A text is the set of its w-shingles, S(D, w): runs of w words. r(A, B) = |S(A) ∩ S(B)| / |S(A) ∪ S(B)| is the
+resemblance, c(A, B) = |S(A) ∩ S(B)| / |S(A)| the containment of A in B. Both are computed exactly from the
+sets, and the resemblance is estimated from sketches of a fixed size.
+
+Broder's sketch keeps the least element of the set under each of m random permutations; two sketches agree at
+a place with the probability r(A, B). Here all m places are drawn together ("fast similarity sketching",
+Dahlgaard, Knudsen & Thorup 2017): in each turn every element is hashed to one place, and places that are
+still empty go on to the next turn. The estimate is as unbiased, at least as sharp, and takes time O(n + m log
+m) instead of O(n·m).
+
+What is stored of a place is one bit (b-bit min-wise hashing with b = 1, Li & König 2010): for pages that are
+much alike, many places of one bit say more than few of 64. The estimate from m bits has the standard
+deviation √((1 − r²) / m).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neardup.errors import ConfigurationError
+from neardup.text import feature_kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Hashes = npt.NDArray[np.uint64]
+    Compact = npt.NDArray[np.uint64]
+
+WIDTH = 3
+"""Words of a shingle by which pages are verified and evaluated."""
+
+SIZE = 1024
+"""Places of a sketch, unless said otherwise; 128 bytes."""
+
+LARGEST_SIZE = 1 << 16
+_WORD_BITS = 64
+
+
+def shingle_set(words: Hashes, width: int = WIDTH) -> Hashes:
+    """S(D, w) of a text given by the hashes of its words in order: sorted, distinct, shape (m,).
+
+    A text of fewer words than ``width`` has one shingle, of all its words; one without words has none.
+    """
+    return np.unique(feature_kernels.shingles(words, width))
+
+
+def resemblance(a: Hashes, b: Hashes) -> float:
+    """r(A, B) of two sorted sets; of two empty ones 1."""
+    both = np.intersect1d(a, b, assume_unique=True).size
+    either = a.size + b.size - both
+    return both / either if either else 1.0
+
+
+def containment(a: Hashes, b: Hashes) -> float:
+    """c(A, B): the share of A that is in B; of an empty A 1."""
+    return np.intersect1d(a, b, assume_unique=True).size / a.size if a.size else 1.0
+
+
+def minwise(elements: Hashes, size: int = SIZE) -> Hashes:
+    """The sketch ψ(D) of a non-empty set of hashes: its least element at each of ``size`` places; shape
+    (size,).
+
+    Raises ValueError if there are no elements or no places.
+    """
+    if elements.size == 0 or size < 1:
+        raise ValueError("a sketch needs at least one shingle and one place")
+    return feature_kernels.minwise(elements, size)
+
+
+def estimate(a: Hashes, b: Hashes) -> float:
+    """Resemblance estimated from two sketches: the share of places at which they agree, |ψ(A) ∩ ψ(B)| / m.
+
+    Raises ValueError if they have not the same number of places.
+    """
+    if a.size != b.size:
+        raise ValueError(f"sketches of {a.size} and {b.size} places cannot be compared")
+    return float(np.count_nonzero(a == b)) / a.size
+
+
+def supershingles(sketch: Hashes, width: int) -> Hashes:
+    """The meta-sketch: shingles of ``width`` values of the sketch in their order, sorted, distinct.
+
+    Texts with one in common are alike, because they agree at that many places in a row.
+    """
+    return shingle_set(np.sort(sketch), width)
+
+
+def check_size(size: int) -> int:
+    """The given size, if compact sketches can have it; else ConfigurationError."""
+    if not _WORD_BITS <= size <= LARGEST_SIZE or size % _WORD_BITS:
+        raise ConfigurationError(
+            f"sketch_size must be a multiple of {_WORD_BITS} from {_WORD_BITS} to {LARGEST_SIZE}, not {size}"
+        )
+    return size
+
+
+def compact(sketch: Hashes) -> Compact:
+    """The lowest bit of each place; shape (size // 64,), dtype uint64."""
+    return np.packbits((sketch & np.uint64(1)).astype(np.uint8)).view("<u8").astype(np.uint64)
+
+
+def compact_estimates(stored: npt.NDArray[np.uint64], sketch: Compact) -> npt.NDArray[np.float64]:
+    """Resemblances to one compact sketch, estimated from others, shape (n, size // 64); shape (n,), each 0 to
+    1.
+
+    Bits of different elements agree half of the time, so a share p of equal bits stands for r = 2p − 1.
+    """
+    differing: npt.NDArray[np.int64] = np.bitwise_count(stored ^ sketch).sum(axis=1, dtype=np.int64)
+    return np.maximum(0.0, 1.0 - 2.0 * differing / (sketch.size * _WORD_BITS))
+
+
+def to_bytes(sketch: Compact) -> bytes:
+    """A compact sketch as it is stored, eight places a byte, the same on every machine."""
+    return sketch.astype("<u8").tobytes()
+
+
+def from_bytes(data: bytes) -> Compact:
+    """The compact sketch that :func:`to_bytes` wrote."""
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64)
+
+
+def many_from_bytes(data: Sequence[bytes], size: int) -> npt.NDArray[np.uint64]:
+    """Compact sketches of ``size`` places, shape (n, size // 64). ValueError if one is of another size."""
+    if other := {len(one) for one in data} - {size // 8}:
+        raise ValueError(f"sketches of {sorted(other)} bytes among those of {size // 8}")
+    return np.frombuffer(b"".join(data), dtype="<u8").astype(np.uint64).reshape(-1, size // _WORD_BITS)

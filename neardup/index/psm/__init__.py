@@ -1,0 +1,1 @@
+"""Probabilistic SimHash Matching: the index that grows while it is searched."""

@@ -1,0 +1,68 @@
+"""Arrays that grow without being copied."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_COPIED_SLOTS = 1 << 17
+"""Up to here growing means copying: well below a millisecond."""
+_RESERVED_SLOTS = 1 << 32
+"""Address space that is then reserved: 32 GiB for 64-bit numbers, of which only what is written to becomes
+memory.
+"""
+_LARGE_PAGE = 1 << 21
+_NO_RESERVE = {"linux": 0x4000, "darwin": 0x40}
+"""MAP_NORESERVE, which Python's mmap names from 3.13 on only."""
+
+
+def grown(array: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
+    """An array of at least ``slots`` zeros, or twice as many as before, that begins with what ``array`` (1-d)
+    holds.
+
+    A large array that doubles is copied, and a crawl would wait for it. So beyond a hundred thousand slots,
+    address space is reserved once, far more than is needed; the system provides memory when it is first
+    touched. Where that is refused (a limit on address space, a system without it), arrays go on doubling by
+    copies, with a pause of about a millisecond a megabyte.
+    """
+    slots = max(slots, 2 * len(array))
+    larger: npt.NDArray[Any] | None = None
+    if slots > _COPIED_SLOTS:
+        larger = _reserved(max(slots, _RESERVED_SLOTS), array.dtype)
+    if larger is None:
+        larger = np.zeros(slots, dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _reserved(slots: int, dtype: np.dtype[Any]) -> npt.NDArray[Any] | None:
+    """Zeros that take up address space only, until they are written to; None if the system does
+    not do that.
+    """
+    try:
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE[sys.platform]
+        space = mmap.mmap(-1, slots * dtype.itemsize, flags=flags)
+    except (AttributeError, KeyError, OSError, OverflowError, ValueError):
+        return None
+    return np.frombuffer(space, dtype=dtype)
+
+
+def fill_soon(array: npt.NDArray[Any], first: int, last: int) -> None:
+    """Ask for large pages (2 MB) for ``array[first:last]``, into which much is about to be written at once.
+
+    Searches then take up to a tenth less time. What grows bit by bit does without: now and then an insertion
+    would wait 15 ms for such a page.
+    """
+    space = array.base.obj if isinstance(array.base, memoryview) else None
+    if not isinstance(space, mmap.mmap) or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return
+    start = first * array.itemsize // _LARGE_PAGE * _LARGE_PAGE
+    end = last * array.itemsize // _LARGE_PAGE * _LARGE_PAGE  # not beyond it, where it may grow bit by bit
+    if end > start:
+        with contextlib.suppress(OSError):  # the system has none
+            space.madvise(mmap.MADV_HUGEPAGE, start, end - start)

@@ -1,0 +1,35 @@
+"""The downloader middleware: sees deferred requests when their turn comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from neardup.scrapy.extension import NearDuplicates
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+class DeferredRequestMiddleware:
+    """Withhold the requests of an endless space that were deferred before it was known to be endless.
+
+    Requests wait at the end of the queue for long. If the near-duplicates that they came out of have led to
+    nothing new meanwhile (``NEARDUP_ENDLESS_AFTER``), and no other page has led to them, they are not made.
+    """
+
+    def __init__(self, neardup: NearDuplicates) -> None:
+        self.neardup = neardup
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DeferredRequestMiddleware:
+        neardup = crawler.get_extension(NearDuplicates)
+        if neardup is None:
+            raise NotConfigured("the NearDuplicates extension is off")
+        return cls(neardup)
+
+    def process_request(self, request: Request) -> None:
+        if self.neardup.links.is_withheld_now(request):
+            raise IgnoreRequest(f"one more of the near-duplicates that lead to nothing new: {request.url}")

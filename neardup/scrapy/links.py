@@ -1,0 +1,225 @@
+"""What becomes of the requests that come out of a page: passed on, deferred to the end of the crawl, or
+withheld.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+
+from neardup.address import host_of, page_url
+from neardup.detection.endless import EndlessWatch, Led
+from neardup.detection.verdict import LEFT_ALONE, Kind
+from neardup.scrapy.options import Action
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from neardup.detection.verdict import Verdict
+
+CLUSTER = "neardup_cluster"
+"""Key of the meta of a deferred request: the id of the canonical page whose duplicate it came out of. In the
+meta it survives queues on disk and in Redis, retries and redirects; :meth:`PageLinks.take` keeps it out of
+requests that a spider copies it into.
+"""
+
+CHAIN = "neardup_chain"
+"""Key of the meta of a deferred request: how many deferred requests, without a new page
+between, led to it.
+"""
+
+LONGEST_CHAIN = 100
+"""Links of a chain that are told apart: each has a priority, and so a queue, of its own."""
+
+DEFERRED = 1_000_000
+"""Subtracted from the priority of a deferred request: more than depths, retries and spiders add up to."""
+
+REPEATED = 2 * DEFERRED
+"""Subtracted instead if another page of this crawl has the same link."""
+
+_EXAMPLES = 5
+
+
+class Links:
+    """The requests of one crawl, as far as they come out of pages: which were deferred, which withheld, and
+    what they led to.
+    """
+
+    def __init__(self, crawler: Crawler, action: Action, endless: EndlessWatch) -> None:
+        self.crawler = crawler
+        self.action = action
+        self.endless = endless
+        self.examples: list[str] = []
+        """URLs of requests that were withheld and that no other page has led to."""
+        self._passed_on: set[int] = set()
+        self._deferred: dict[int, int] = {}
+        """Clusters of the requests that are still waiting, and that no other page has led to."""
+        self._withheld: set[int] = set()
+
+    @property
+    def still_deferred(self) -> int:
+        """Requests that are still waiting at the end of the queue."""
+        return len(self._deferred)
+
+    @property
+    def lost_candidates(self) -> int:
+        """Different requests that were withheld, and that no other page has led to."""
+        return len(self._withheld)
+
+    def of(self, response: Response, verdict: Verdict | None) -> PageLinks:
+        """What to do with the requests of one page."""
+        return PageLinks(self, response, verdict)
+
+    def is_new(self, request: Request) -> bool:
+        """Whether no page of this crawl has led to a request yet."""
+        return self._fingerprint(request) not in self._passed_on
+
+    def pass_on(self, request: Request) -> None:
+        """Note that a request goes its way: also one that is waiting, which Scrapy will not take twice."""
+        fingerprint = self._fingerprint(request)
+        self._deferred.pop(fingerprint, None)
+        self._passed_on.add(fingerprint)
+        self._withheld.discard(fingerprint)
+
+    def defer(self, request: Request, canonical_id: int, chain: int) -> None:
+        """Have a request made last; among those that are deferred, what another page has led to comes last of
+        all.
+
+        The longer the chain of deferred requests that led to it, the later. So an endless calendar is read
+        from its beginning in both directions, and not to the end of time in one.
+        """
+        fingerprint = self._fingerprint(request)
+        alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
+        new = self.is_new(request)
+        if request.priority > -DEFERRED // 2:  # a spider may give its requests the priority of the response's
+            request.priority -= (DEFERRED if new else REPEATED) + min(chain, LONGEST_CHAIN)
+        request.meta[CLUSTER], request.meta[CHAIN] = canonical_id, chain
+        waits = new or fingerprint in self._deferred
+        self.pass_on(request)
+        if waits and alone:
+            self._deferred[fingerprint] = canonical_id
+        self.crawler.stats.inc_value("neardup/links_deferred")
+
+    def withhold(self, request: Request) -> None:
+        """Note that a request is not made because its page is a duplicate."""
+        self.crawler.stats.inc_value("neardup/links_skipped")
+        fingerprint = self._fingerprint(request)
+        if fingerprint in self._passed_on:
+            return
+        self._withheld.add(fingerprint)
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(request.url)
+
+    def is_withheld_now(self, request: Request) -> bool:
+        """Whether a request that has waited is not to be made any more: only the duplicates of an exhausted
+        cluster have led to it.
+        """
+        fingerprint = self._fingerprint(request)
+        cluster = self._deferred.pop(fingerprint, None)
+        if cluster is None or not self.endless.is_exhausted(cluster):
+            return False
+        self._passed_on.discard(fingerprint)
+        self.withhold(request)
+        return True
+
+    def dropped(self, request: Request) -> None:
+        """Note that Scrapy does not make a request, because it has been made before."""
+        self._deferred.pop(self._fingerprint(request), None)
+
+    def _fingerprint(self, request: Request) -> int:
+        # Eight bytes of Scrapy's own request fingerprint, which it has cached: enough to count by.
+        fingerprinter = self.crawler.request_fingerprinter
+        assert fingerprinter is not None
+        return int.from_bytes(fingerprinter.fingerprint(request)[:8], "big")
+
+
+class PageLinks:
+    """The requests of one page; :meth:`take` is asked about each, :meth:`finish` is told that there are no
+    more.
+    """
+
+    def __init__(self, links: Links, response: Response, verdict: Verdict | None) -> None:
+        self._links = links
+        self._response = response
+        self._verdict = verdict
+        self._led_by: int | None = response.meta.get(CLUSTER)
+        self._chain = 0 if self._led_by is None else response.meta.get(CHAIN, 0) + 1
+        self._new = 0
+        self.withheld = 0
+
+    def take(self, request: Request) -> bool:
+        """Whether a request is passed on, perhaps deferred; False: it is withheld."""
+        links, verdict = self._links, self._verdict
+        if not self._is_same_page(request):
+            # Copied from the response's, they would be counted for the wrong cluster.
+            request.meta.pop(CLUSTER, None)
+            request.meta.pop(CHAIN, None)
+        new = links.is_new(request)
+        self._new += new
+        waits = verdict is not None and not verdict.follow and links.action is not Action.RECORD
+        if not waits or self._is_exempt(request):
+            links.pass_on(request)
+            return True
+        assert verdict is not None
+        assert verdict.canonical_id is not None
+        if (links.action.withholds and not new) or links.endless.is_exhausted(verdict.canonical_id):
+            links.withhold(request)
+            self.withheld += 1
+            return False
+        links.defer(request, verdict.canonical_id, self._chain)
+        return True
+
+    def finish(self, text: Callable[[], str]) -> int | None:
+        """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
+        this exhausts, or None.
+
+        ``text`` gives the purified text of the page.
+        """
+        verdict, cluster, endless = self._verdict, self._led_by, self._links.endless
+        if cluster is None or not 200 <= self._response.status < 300:
+            return None
+        if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:
+            led = Led.OWN_WORDS
+        elif not verdict.repeated:
+            led = Led.NEW
+        else:
+            of = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
+            assert of is not None
+            led = endless.compare(cluster, of, text(), new_links=self._new > 0)
+        return cluster if endless.led(cluster, led) else None
+
+    def _is_same_page(self, request: Request) -> bool:
+        response = self._response
+        asked = response.request.url if response.request else response.url
+        return page_url(request.url) in {page_url(response.url), page_url(asked)}
+
+    def _is_exempt(self, request: Request) -> bool:
+        """Whether a request is no link to another page: the page's own URL, a form, or what completes an
+        item.
+        """
+        return (
+            request.dont_filter
+            or request.method != "GET"
+            or self._is_same_page(request)
+            or host_of(request.url) != host_of(self._response.url)
+            or (self._is_of_another_callback(request) and _carries_an_item(request))
+        )
+
+    def _is_of_another_callback(self, request: Request) -> bool:
+        came_from = self._response.request
+        return request.callback != (came_from.callback if came_from else None)
+
+
+def _carries_an_item(request: Request) -> bool:
+    return any(_is_item(value) for value in (*request.cb_kwargs.values(), *request.meta.values()))
+
+
+def _is_item(value: Any) -> bool:
+    return ItemAdapter.is_item(value) or ItemAdapter.is_item(
+        getattr(value, "item", None)
+    )  # an ItemLoader has one

@@ -1,0 +1,111 @@
+"""What waits to be stored: a batch, and how a large one, or one that the database does not
+take, is divided.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from neardup.detection.verdict import Relation
+    from neardup.store.history import Visit
+
+MOST_ROWS = 5_000
+"""So that what has piled up while the database was away does not become one endless transaction."""
+
+_SHOWN_CHARACTERS = 200
+
+_ROW_BYTES = 1_000
+"""Of a page, about, beside its URL."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is stored in one transaction, by page: visits, links that were not followed, canonical pages
+    flagged, and pages that have become duplicates because two crawls had called near-copies new.
+
+    Of the visits of a page the last counts; those before it are there for its history only.
+    """
+
+    visits: dict[int, list[Visit]] = field(default_factory=dict)
+    links: dict[int, int] = field(default_factory=dict)
+    flags: dict[int, datetime] = field(default_factory=dict)
+    reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.visits) + len(self.links) + len(self.flags) + len(self.reconciled)
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it is one page, maybe with its links, or one other row: nothing that can be divided."""
+        return len(self) == 1 or (len(self) == 2 and self.visits.keys() == self.links.keys())
+
+    @property
+    def name(self) -> str:
+        """What a row that stands alone is called in the log: its URL, or the beginning of a long one."""
+        if not self.visits:
+            (page_id,) = {*self.links, *self.flags, *self.reconciled}
+            return f"page {page_id}"
+        ((verdict, _),) = next(iter(self.visits.values()))[-1:]
+        if len(verdict.url) <= _SHOWN_CHARACTERS:
+            return verdict.url
+        return f"{verdict.url[:_SHOWN_CHARACTERS]}... ({len(verdict.url):,} characters)"
+
+
+def split(everything: Batch) -> tuple[Batch, Batch]:
+    """A batch of bearable size and what is left. Visits go first: nothing else may be stored
+    before its page.
+    """
+    if len(everything) <= MOST_ROWS:
+        return everything, Batch()
+    pages = list(everything.visits)[:MOST_ROWS]
+    now = Batch({page: everything.visits.pop(page) for page in pages})
+    if not everything.visits:
+        now.links, everything.links = everything.links, {}
+        now.flags, everything.flags = everything.flags, {}
+        now.reconciled, everything.reconciled = everything.reconciled, {}
+    return now, everything
+
+
+def halves(batch: Batch) -> tuple[Batch, Batch]:
+    """The two parts of a batch that does not stand alone, to be stored one after the other, with about as
+    many bytes of URLs each.
+
+    Pages come before what refers to them: the canonical pages before their duplicates, and each with its
+    links.
+    """
+    if not batch.visits:
+        rows = [
+            (name, page_id, value)
+            for name in ("links", "flags", "reconciled")
+            for page_id, value in getattr(batch, name).items()
+        ]
+        return _of_rows(rows[: len(rows) // 2]), _of_rows(rows[len(rows) // 2 :])
+    pages = sorted(batch.visits, key=lambda page_id: batch.visits[page_id][-1][0].is_duplicate)
+    # Where one row is longer than all others together, it stands alone after two divisions.
+    ends = list(accumulate(_ROW_BYTES + len(batch.visits[page_id][-1][0].url) for page_id in pages))
+    first = dict.fromkeys(islice(pages, max(1, bisect_left(ends, ends[-1] / 2))))
+    return (
+        Batch(
+            {page_id: batch.visits[page_id] for page_id in first},
+            {page_id: batch.links[page_id] for page_id in first if page_id in batch.links},
+        ),
+        Batch(
+            {page_id: batch.visits[page_id] for page_id in pages if page_id not in first},
+            {page_id: links for page_id, links in batch.links.items() if page_id not in first},
+            batch.flags,
+            batch.reconciled,
+        ),
+    )
+
+
+def _of_rows(rows: list[tuple[str, int, Any]]) -> Batch:
+    batch = Batch()
+    for name, page_id, value in rows:
+        getattr(batch, name)[page_id] = value
+    return batch

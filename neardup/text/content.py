@@ -1,0 +1,271 @@
+"""Which part of a page is its content: the whole visible body, its main part, or what CSS selectors say.
+
+- ``body``: all that a reader sees (:mod:`neardup.text.visible_text`).
+- ``main``: without navigation, headers, footers and other boilerplate, as the rules of resiliparse have it
+  (Bevendorff, Stein, Hagen & Potthast 2018). Unlike ``body`` it leaves out what is hidden by attribute or
+  style. Its time grows with the depth of a page too: 7 s for 0.6 MB, 1,000 deep. Pages as deep as no real one
+  are read as ``body``.
+- ``learned``: the text of ``body``; what is the site's template is learned and weighs nothing in the
+  comparison (:mod:`neardup.detection.site_templates`).
+
+A host with selectors is read by these, in every mode. The tree is only read.
+
+Mean ms a page, without parsing, on 300 pages each of kafka's and LLVM's manual (``python -m
+benchmarks.bench_content``; two cores, others at work on them): ``body`` 0.60 and 0.56; ``main`` 2.02 and
+1.99; selectors to exclude 1.72 and 1.15, to include 1.37 and 0.91; ``learned``, beside the body, 0.18 and
+0.13. How well they tell pages apart is in :mod:`neardup.detection.site_templates` and in ``MIN_WORDS``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cssselect import SelectorError
+from lxml import etree
+from lxml.cssselect import CSSSelector
+
+from neardup.address import host_of
+from neardup.errors import ConfigurationError
+from neardup.text.visible_text import (
+    ALT_TEXTS,
+    decode,
+    is_deep,
+    parse,
+    purify_parts,
+    purify_text,
+    purify_tree,
+    tops,
+)
+from neardup.text.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+BODY = "body"
+MAIN = "main"
+LEARNED = "learned"
+MODES = (BODY, MAIN, LEARNED)
+
+EVERY_HOST = "*"
+"""Selectors for the hosts that have none of their own."""
+
+MIN_WORDS = 20
+"""Words that a choice must have, or the whole body is read. Measured with ``main``, average precision as in
+:mod:`neardup.detection.site_templates`:
+
+    ==============  =====  =====  =====  =====  =====  =====
+    least words       1     10     20     30     50    100
+    ==============  =====  =====  =====  =====  =====  =====
+    kafka           0.973  0.972  0.972  0.944  0.936  0.933
+    LLVM            0.108  0.134  0.127  0.153  0.171  0.245
+    ==============  =====  =====  =====  =====  =====  =====
+
+20 are the most before kafka's short classes are read with their template. The body has 0.954 and 0.324.
+LLVM's manual has many pages of which the rules leave eight words, the same on all: it should not be read by
+them.
+"""
+
+MOST_FOR_MAIN = 1_500_000
+"""Characters of a page's source that ``main`` looks for boilerplate in; the body of a longer one is read. A
+page of 3.5 million with 26 attributes an element took 1.3 s and 494 MB.
+"""
+
+_BEGINNING = 500
+"""Characters of a text in which its words are counted first."""
+
+_KINDS = ("include", "exclude")
+
+
+class _Rule(NamedTuple):
+    """Compiled selectors of a host; None: all is included, nothing is excluded."""
+
+    include: CSSSelector | None
+    exclude: CSSSelector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One choice of what is content, for all pages of a crawl.
+
+    ``selectors``: for each host, and its subdomains, CSS selectors by ``"include"`` (only what matches is
+    read) and ``"exclude"`` (what matches is not read); ``"*"`` stands for every other host. The longest host
+    that fits decides alone; an empty mapping means that this host has no selectors. ``alt_texts``: those of
+    images count, too. Page content of fewer than ``MIN_WORDS`` words is replaced by the whole body.
+
+    Raises ConfigurationError for an unknown mode, a host or a selector that is none, or if ``main`` needs
+    what is not installed.
+    """
+
+    mode: str = BODY
+    selectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    alt_texts: bool = ALT_TEXTS
+    _rules: dict[str, _Rule] = field(init=False, repr=False, compare=False)
+    _extract: Callable[[str], str] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ConfigurationError(f"content must be one of {', '.join(MODES)}, not {self.mode!r}")
+        rules: dict[str, _Rule] = {}
+        for host, chosen in self.selectors.items():
+            key = _checked_host(host)
+            if key in rules:
+                raise ConfigurationError(f"content selectors: there are two entries for the host {key!r}")
+            rules[key] = _compiled(host, chosen)
+        used = {key: rule for key, rule in rules.items() if _decides(key, rules)}
+        object.__setattr__(self, "_rules", used)
+        object.__setattr__(
+            self, "_extract", _extractor(alt_texts=self.alt_texts) if self.mode == MAIN else None
+        )
+
+    @property
+    def name(self) -> str:
+        """The name that is part of the scheme: texts that are read in different ways must never
+        be compared.
+        """
+        read = self.mode + "+alt" * self.alt_texts
+        if not self._rules:
+            return read
+        all_hosts = {_checked_host(host): dict(chosen) for host, chosen in self.selectors.items()}
+        by_host = {host: all_hosts[host] for host in self._rules}
+        digest = hashlib.blake2b(json.dumps(by_host, sort_keys=True).encode(), digest_size=4).hexdigest()
+        return f"{read}+selectors-{digest}"
+
+    def text(self, url: str, root: etree._Element) -> str:
+        """Purified text of the page's content, from the lxml tree of its document."""
+        rule = self._rule(url)
+        if rule is not None:
+            chosen = _selected(root, rule, alt_texts=self.alt_texts)
+        elif self._extract is not None and not any(map(is_deep, tops(root))):
+            source = "".join(
+                etree.tostring(top, encoding="unicode", method="html", with_tail=False) for top in tops(root)
+            )
+            if len(source) > MOST_FOR_MAIN:
+                return purify_tree(root, alt_texts=self.alt_texts)
+            chosen = purify_text(self._extract(source))
+        else:
+            return purify_tree(root, alt_texts=self.alt_texts)
+        return chosen if _is_enough(chosen) else purify_tree(root, alt_texts=self.alt_texts)
+
+    def text_of_html(self, url: str, html: str | bytes) -> str:
+        """:meth:`text` of a page in a string, or in bytes of unknown encoding."""
+        root = parse(html if isinstance(html, str) else decode(html))
+        return "" if root is None else self.text(url, root)
+
+    def _rule(self, url: str) -> _Rule | None:
+        if not self._rules:
+            return None
+        return _unless_empty(_longest(host_of(url), self._rules))
+
+
+def _selected(root: etree._Element, rule: _Rule, *, alt_texts: bool) -> str:
+    """Text of what the selectors choose, each element once, in document order."""
+    parts = list(tops(root))
+    excluded = frozenset[etree._Element]()
+    if rule.exclude is not None:
+        excluded = frozenset(_matches(rule.exclude, parts))
+    if rule.include is None:
+        return purify_parts(parts, excluded, alt_texts=alt_texts)
+    included = _matches(rule.include, parts)
+    return purify_parts(_outermost(included, excluded), excluded, alt_texts=alt_texts)
+
+
+def _outermost(included: list[etree._Element], excluded: frozenset[etree._Element]) -> list[etree._Element]:
+    """Those that are not within another of them, nor within one that is excluded."""
+    chosen = frozenset(included) | excluded
+    # Whether an element, or one above it, is chosen. Without it 100,000 paragraphs 2,000 deep would take
+    # minutes.
+    covers: dict[etree._Element, bool] = {}
+    outermost = []
+    for element in included:
+        path = []
+        above = element.getparent()
+        while above is not None and above not in covers and above not in chosen:
+            path.append(above)
+            above = above.getparent()
+        is_covered = above is not None and covers.get(above, True)
+        covers.update(dict.fromkeys(path, is_covered))
+        if not is_covered:
+            outermost.append(element)
+    return outermost
+
+
+def _matches(selector: CSSSelector, parts: list[etree._Element]) -> list[etree._Element]:
+    select: Callable[[etree._Element], Any] = selector
+    return [element for top in parts for element in select(top)]
+
+
+def _is_enough(text: str) -> bool:
+    # The beginning of most texts has enough of them.
+    return len(words(text[:_BEGINNING])) >= MIN_WORDS or len(words(text)) >= MIN_WORDS
+
+
+def _longest(host: str, rules: Mapping[str, _Rule]) -> _Rule | None:
+    """The rule of a host, or of the longest above it that has one."""
+    while host:
+        if host in rules:
+            return rules[host]
+        host = host.partition(".")[2]
+    return rules.get(EVERY_HOST)
+
+
+def _decides(host: str, rules: Mapping[str, _Rule]) -> bool:
+    """Whether an entry changes anything: one without selectors does if it stands against one
+    with selectors.
+    """
+    if _unless_empty(rules[host]) is not None:
+        return True
+    return host != EVERY_HOST and _unless_empty(_longest(host.partition(".")[2], rules)) is not None
+
+
+def _unless_empty(rule: _Rule | None) -> _Rule | None:
+    return None if rule == (None, None) else rule
+
+
+def _checked_host(host: str) -> str:
+    if host == EVERY_HOST:
+        return host
+    found = host_of(f"//{host}") if isinstance(host, str) else ""
+    if not found or any(sign in host for sign in "/@:*? "):
+        raise ConfigurationError(f"content selectors: {host!r} is no host such as www.example.com, nor '*'")
+    return found
+
+
+def _compiled(host: str, chosen: Mapping[str, str]) -> _Rule:
+    try:
+        unknown = set(chosen) - set(_KINDS)
+    except TypeError:
+        unknown = {repr(chosen)}
+    if unknown or isinstance(chosen, str):
+        raise ConfigurationError(
+            f"content selectors of {host!r} must be a mapping with 'include' or 'exclude', not {chosen!r}"
+        )
+    return _Rule(*(_compile(host, kind, chosen[kind]) if kind in chosen else None for kind in _KINDS))
+
+
+def _compile(host: str, kind: str, css: Any) -> CSSSelector:
+    if not isinstance(css, str):
+        raise ConfigurationError(f"content selectors of {host!r}: {kind} must be a CSS selector, not {css!r}")
+    try:
+        return CSSSelector(css, translator="html")
+    except SelectorError as exc:
+        raise ConfigurationError(
+            f"content selectors of {host!r}: {kind} {css!r} is no CSS selector: {exc}"
+        ) from exc
+
+
+def _extractor(*, alt_texts: bool) -> Callable[[str], str]:
+    """Main content of a page in a string."""
+    try:
+        from resiliparse.extract.html2text import extract_plain_text  # noqa: PLC0415 -- only when chosen
+    except ImportError as exc:
+        raise ConfigurationError("content 'main' needs resiliparse: pip install 'neardup[main]'") from exc
+
+    def extract(html: str) -> str:
+        return extract_plain_text(
+            html, main_content=True, preserve_formatting=False, alt_texts=alt_texts, list_bullets=False
+        )
+
+    return extract

@@ -1,0 +1,1 @@
+"""What URLs and hosts say before anything is fetched."""

@@ -1,0 +1,145 @@
+"""Endless spaces of near-alike pages end, and listings that lead to products do not count as such."""
+
+from __future__ import annotations
+
+import pytest
+
+from neardup.detection import endless
+from neardup.detection.endless import MOST_WITHOUT_NEW, OFTEN, WORTH, EndlessWatch, Led
+
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+
+
+def calendar(month: int) -> str:
+    return f"Events in {MONTHS[month % 12]} {2026 + month // 12}: " + " ".join(
+        str(day) for day in range(1, 29)
+    )
+
+
+def requests_until_exhausted(watch: EndlessWatch, pages: list[str], *, most: int = 100_000) -> int | None:
+    """Requests of cluster 1 until it is exhausted, to duplicates of page 2 with these texts in turn and new links; None: never."""
+    for number in range(most):
+        if watch.led(1, watch.compare(1, 2, pages[number % len(pages)], new_links=True)):
+            return number + 1
+    return None
+
+
+def test_a_calendar_ends_soon_after_all_its_months_are_known() -> None:
+    pages = [calendar(month) for month in range(2000)]
+
+    assert requests_until_exhausted(EndlessWatch(200), pages) in range(200, 230)
+
+
+def test_days_without_links_count_too_if_they_have_no_numbers_of_their_own() -> None:
+    watch, requests = EndlessWatch(200), 0
+    for month in range(200):
+        days = [
+            f"{day} {MONTHS[month % 12]} {2026 + month // 12}: nothing on this day" for day in range(1, 29)
+        ]
+        led = [watch.compare(1, 2, calendar(month), new_links=True)]
+        led += [watch.compare(1, 3, day, new_links=False) for day in days]
+        requests += len(led)
+        if True in [watch.led(1, one) for one in led]:
+            break
+
+    assert requests < 1000
+
+
+def test_random_ids_with_digits_say_nothing() -> None:
+    pages = [f"Session {number:032x} of the same text as ever" for number in range(2000)]
+
+    assert requests_until_exhausted(EndlessWatch(200), pages) == 200 + OFTEN
+
+
+@pytest.mark.parametrize("kind", ["name", "number"])
+def test_products_with_names_or_numbers_never_exhaust_their_listings(kind: str) -> None:
+    names = [f"{colour} {thing}" for colour in MONTHS for thing in ("chair", "table", "lamp", "shelf", "bed")]
+    watch = EndlessWatch(20)
+
+    for number, name in enumerate(names):
+        told = name if kind == "name" else str(number)
+        watch.led(1, watch.compare(1, 2, f"the product {told} is on sale today", new_links=False))
+
+    assert not watch.is_exhausted(1)
+
+
+def test_versions_that_repeat_each_other_are_not_endless() -> None:
+    watch = EndlessWatch(20)
+
+    for _version in range(OFTEN):
+        for page in range(300):
+            watch.led(1, watch.compare(1, page, f"text of page {page}", new_links=True))
+
+    assert not watch.is_exhausted(1)
+
+
+def test_what_is_new_begins_anew_and_what_leads_no_further_does_not_count() -> None:
+    watch = EndlessWatch(3)
+
+    told = [
+        watch.led(7, led)
+        for led in (Led.NOTHING, Led.NOTHING, Led.NEW, *[Led.LITTLE] * 9, Led.NOTHING, Led.NOTHING)
+    ]
+
+    assert not any(told)
+    assert watch.led(7, Led.NOTHING)
+    assert watch.is_exhausted(7)
+    assert not watch.is_exhausted(8)
+    assert not watch.led(7, Led.NOTHING)  # told once
+    watch.led(7, Led.NEW)
+    assert not watch.is_exhausted(7)
+
+
+def test_a_page_of_its_own_words_makes_up_for_some() -> None:
+    watch = EndlessWatch(10)
+    for _ in range(9):
+        watch.led(1, Led.NOTHING)
+    watch.led(1, Led.OWN_WORDS)
+
+    more = 0
+    while not watch.led(1, Led.NOTHING):
+        more += 1
+
+    assert more == WORTH
+
+
+def test_a_random_word_a_page_ends_in_the_end() -> None:
+    watch = EndlessWatch(5)
+
+    told = [watch.led(1, Led.OWN_WORDS) for _ in range(MOST_WITHOUT_NEW * 5)]
+
+    assert told == [False] * (MOST_WITHOUT_NEW * 5 - 1) + [True]
+
+
+def test_no_limit() -> None:
+    assert requests_until_exhausted(EndlessWatch(0), ["the same"], most=20_000) is None
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endless, "_MOST_REMEMBERED", 100)
+    monkeypatch.setattr(endless, "_MOST_CLUSTERS", 10)
+    watch = EndlessWatch(3)
+
+    for number in range(50):
+        watch.compare(
+            number,
+            number,
+            f"some words of page {'abcdefghij'[number % 10]} and {number} more",
+            new_links=True,
+        )
+
+    assert len(watch._clusters) == 10
+    assert sum(cluster.size for cluster in watch._clusters.values()) == watch._remembered <= 100

@@ -1,0 +1,361 @@
+"""Whole crawls of made sites, with the add-on as it is by default: nothing may be lost that a crawl without it finds."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.crawling import Crawl, crawl
+from tests.support.sites import items, spiders
+from tests.support.sites.endless import BeyondTheLast, Calendar
+from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
+from tests.support.sites.served import MadeSite, Served, serve_site
+from tests.support.sites.sessions import Pages, SessionIds
+from tests.support.sites.shop import CARDS, PAGINGS, Shop
+from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
+from tests.support.sites.wiki import Wiki
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import scrapy as scrapy_package
+
+pytestmark = pytest.mark.slow
+
+KEEPING: dict[str, dict[str, Any]] = {
+    "default": {},
+    "nofollow": {"NEARDUP_ACTION": "nofollow"},
+    "record": {"NEARDUP_ACTION": "record"},
+}
+"""Settings with which a crawl gets all pages; ``nofollow`` withholds links only that the canonical page has, too."""
+
+ENDLESS_AFTER = 20
+"""Instead of 200, so that the endless spaces end soon."""
+
+_SPIDERS: dict[str, type[scrapy_package.Spider]] = {
+    spider.name: spider
+    for spider in (
+        spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider, spiders.CaptchaSpider,
+        spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider,
+    )
+}  # fmt: skip
+
+
+@pytest.fixture
+def addon(tmp_path: Path) -> dict[str, Any]:
+    return {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
+    }
+
+
+def run(served: Served, settings: dict[str, Any], *, spider: str | None = None, **arguments: str) -> Outcome:
+    """Crawl a site in this process."""
+    site = served.site
+    served.begin()
+    limits = {"CLOSESPIDER_PAGECOUNT": site.most_requests} if site.most_requests else {}
+    # Breadth first would find the listings of a shop one after the other; depth first, as Scrapy does it, is harder.
+    lifo = "scrapy.squeues.LifoMemoryQueue"
+    done: Crawl = crawl(
+        _SPIDERS[spider or site.spider],
+        {"LOG_LEVEL": "INFO", "SCHEDULER_MEMORY_QUEUE": lifo, **limits, **settings},
+        **{"start": served.start, **site.arguments, **arguments},
+    )
+    return Outcome(list(served.log), done.items, done.stats)
+
+
+def as_texts(done: Outcome) -> list[str]:
+    return sorted(map(repr, done.items))
+
+
+def assert_nothing_lost(with_addon: Outcome, without: Outcome, site: MadeSite) -> None:
+    assert without.found == site.keys
+    assert with_addon.found == site.keys
+    assert as_texts(with_addon) == as_texts(without)
+    assert with_addon.stats["finish_reason"] == "finished"
+    assert errors(with_addon) == {}
+
+
+def errors(done: Outcome) -> dict[str, Any]:
+    return {name: count for name, count in done.stats.items() if name.startswith("spider_exceptions")}
+
+
+def loses_nothing(site: MadeSite, addon: dict[str, Any], *, crawls: int = 1, **arguments: str) -> Outcome:
+    """Crawl a site without the add-on and then, so many times on one database, with it; the last crawl is returned."""
+    with serve_site(site) as served:
+        without = run(served, {}, **arguments)
+        for _ in range(crawls):
+            with_addon = run(served, addon, **arguments)
+            assert_nothing_lost(with_addon, without, site)
+    return with_addon
+
+
+class TestKnownPages:
+    """Pages that earlier crawls have stored, under other URLs."""
+
+    @pytest.mark.parametrize("action", KEEPING)
+    def test_new_session_ids_in_each_crawl(self, action: str, addon: dict[str, Any]) -> None:
+        done = loses_nothing(SessionIds(40), addon | KEEPING[action], crawls=3)
+
+        # All are copies of pages of the first crawl, the start without a session id too, which is known by its URL.
+        assert done.stats["neardup/duplicates"] >= 40
+        assert done.stats.get("neardup/requests_saved", 0) == 0
+
+    @pytest.mark.parametrize("action", KEEPING)
+    def test_the_site_has_moved(self, action: str, addon: dict[str, Any]) -> None:
+        site = Pages(40)
+        settings = addon | KEEPING[action]
+        for _ in range(2):
+            with serve_site(site) as served:
+                without = run(served, {})
+                done = run(served, settings)
+                assert_nothing_lost(done, without, site)
+
+        assert done.stats["neardup/duplicates"] == len(done.requests)
+
+    @pytest.mark.parametrize("action", KEEPING)
+    def test_requests_that_are_no_start_requests(self, action: str, addon: dict[str, Any]) -> None:
+        site = Pages(40)
+        settings = addon | KEEPING[action]
+        with serve_site(site) as served:
+            run(served, settings, spider="idle")
+        with serve_site(site) as served:
+            without = run(served, {}, spider="idle")
+            done = run(served, settings, spider="idle")
+
+        assert_nothing_lost(done, without, site)
+
+    def test_a_spider_of_items_alone_before_the_crawl(self, addon: dict[str, Any]) -> None:
+        site = Pages(40)
+        with serve_site(site) as served:
+            without = run(served, {})
+            for path in ("/?utm_source=mail", "/page/1?utm_source=mail", "/page/2?utm_source=mail"):
+                run(served, addon, spider="title", start=served.url + path)
+            done = run(served, addon)
+
+        assert_nothing_lost(done, without, site)
+
+
+class TestShops:
+    @pytest.mark.parametrize("cards", CARDS)
+    @pytest.mark.parametrize("paging", PAGINGS)
+    def test_products_behind_listings(self, cards: Any, paging: Any, addon: dict[str, Any]) -> None:
+        site = Shop(60, 5, cards=cards, paging=paging, boilerplate=1_000)
+
+        loses_nothing(site, addon)
+
+    @pytest.mark.parametrize("boilerplate", [300, 2_000])
+    def test_boilerplate(self, boilerplate: int, addon: dict[str, Any]) -> None:
+        loses_nothing(Shop(60, 5, boilerplate=boilerplate), addon)
+
+    def test_nofollow_withholds_no_link_that_the_canonical_page_has_not(self, addon: dict[str, Any]) -> None:
+        loses_nothing(Shop(60, 5), addon | {"NEARDUP_ACTION": "nofollow"})
+
+    @pytest.mark.parametrize("alike", ["names", "numbers"])
+    def test_products_that_differ_in_their_names(self, alike: Any, addon: dict[str, Any]) -> None:
+        loses_nothing(Shop(50, 5, alike=alike), addon)
+
+    def test_more_alike_products_than_an_endless_space_may_have(self, addon: dict[str, Any]) -> None:
+        """500 products in a row are near-alike, and behind listings that are: not one leads to anything new."""
+        loses_nothing(Shop(500, 50, alike="names"), addon)
+
+    def test_listings_that_lead_to_products_are_not_endless(self, addon: dict[str, Any]) -> None:
+        site = Shop(120, 5, boilerplate=2_000)
+
+        loses_nothing(site, addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
+
+    def test_learned_content(self, addon: dict[str, Any]) -> None:
+        loses_nothing(Shop(60, 5), addon | {"NEARDUP_CONTENT": "learned"})
+
+
+class TestViews:
+    def test_a_wiki_with_print_views_and_old_revisions(self, addon: dict[str, Any]) -> None:
+        done = loses_nothing(Wiki(16), addon)
+
+        assert done.stats["neardup/duplicates"] > 16
+
+    def test_new_pages_come_before_the_views_of_known_ones(self, addon: dict[str, Any]) -> None:
+        """That is what deferring is for: most of the site is found before the copies are gone through."""
+        site = SessionIds(20, endless=True)
+        site.most_requests = 300
+        with serve_site(site) as served:
+            without, done = run(served, {}), run(served, addon)
+
+        assert len(without.found) < 20
+        assert requests_until(done, 18) <= 100
+
+
+def requests_until(done: Outcome, count: int) -> int:
+    """How many requests were made until so many pages were found."""
+    seen: set[str] = set()
+    for number, request in enumerate(done.requests, 1):
+        if request.key is not None:
+            seen.add(request.key)
+        if len(seen) >= count:
+            return number
+    raise AssertionError(f"only {len(seen)} of {count} pages were found")
+
+
+class TestEndlessSpaces:
+    """They end, long before what their sites call endless, and all that is to be found beside them is found."""
+
+    @pytest.mark.parametrize(
+        ("make", "after", "most"),
+        [
+            (lambda: Calendar(5), ENDLESS_AFTER, 1_500),
+            # From one event to the next there are some two hundred pages of days and months.
+            (lambda: Calendar(5, days=True), 200, 3_000),
+            (lambda: SessionIds(5, endless=True), ENDLESS_AFTER, 1_500),
+            (lambda: BeyondTheLast(25), ENDLESS_AFTER, 1_500),
+        ],
+        ids=["months", "days", "sessions", "beyond the last page"],
+    )
+    def test_ends(
+        self,
+        make: Callable[[], MadeSite],
+        after: int,
+        most: int,
+        addon: dict[str, Any],
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        site = make()
+        site.most_requests = most
+        with caplog.at_level(logging.WARNING), serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_ENDLESS_AFTER": after})
+
+        assert done.stats["finish_reason"] == "finished", f"{len(done.requests)} requests, and no end"
+        assert done.found == site.keys
+        assert "endless" in caplog.text
+
+    def test_ends_after_two_hundred_by_default(self, addon: dict[str, Any]) -> None:
+        site = BeyondTheLast(25)
+        site.most_requests = 600
+        with serve_site(site) as served:
+            done = run(served, addon)
+
+        assert done.stats["finish_reason"] == "finished"
+        assert done.found == site.keys
+        assert len(done.requests) > 200  # an end that came sooner would be another rule's
+
+    def test_never_if_the_setting_is_zero(self, addon: dict[str, Any]) -> None:
+        site = BeyondTheLast(25)
+        site.most_requests = 250
+        with serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_ENDLESS_AFTER": 0})
+
+        assert done.stats["finish_reason"] == "closespider_pagecount"
+
+
+class TestStandIns:
+    """Pages that come in the place of others, and requests that must not be taken for links."""
+
+    def test_captcha(self, addon: dict[str, Any]) -> None:
+        done = loses_nothing(Captcha(), addon, crawls=2)
+
+        assert {item["title"] for item in done.items} == {"Home", *(f"Page {n}" for n in range(20))}
+
+    @pytest.mark.parametrize("opens", [True, False])
+    def test_login_wall(self, opens: bool, addon: dict[str, Any]) -> None:
+        loses_nothing(LoginWall(opens=opens), addon, crawls=2)
+
+    @pytest.mark.parametrize(
+        ("action", "carry"), [("default", "cb_kwargs"), ("default", "meta"), ("nofollow", "cb_kwargs")]
+    )
+    def test_items_that_an_api_completes(self, carry: Any, action: str, addon: dict[str, Any]) -> None:
+        done = loses_nothing(Chained(carry=carry), addon | KEEPING[action], crawls=2)
+
+        assert len(done.items) == 50
+
+    @pytest.mark.parametrize("carry", ["cb_kwargs", "meta"])
+    def test_the_api_is_asked_at_once(self, carry: Any, addon: dict[str, Any]) -> None:
+        """A chained request waits for no other page: the first comes long before the last product."""
+        with serve_site(Chained(carry=carry)) as served:
+            without, done = run(served, {}), run(served, addon)
+
+        assert requested(done, "/api/") == requested(without, "/api/")
+
+    def test_learned_content(self, addon: dict[str, Any]) -> None:
+        loses_nothing(Chained(), addon | {"NEARDUP_CONTENT": "learned"})
+
+    def test_error_pages_are_not_judged(self, addon: dict[str, Any]) -> None:
+        done = loses_nothing(ErrorPages(), addon, crawls=2)
+
+        titles = [item["title"] for item in done.items]
+        assert titles.count("Not found") == 6
+        assert done.stats.get("neardup/duplicates", 0) == 0
+        assert done.stats.get("neardup/gone", 0) == 0
+        assert done.stats["neardup/pages"] == len(titles) - 6
+
+    def test_a_page_that_becomes_an_error_page_is_gone(self, addon: dict[str, Any]) -> None:
+        site = ErrorPages(pages=6, missing=0)
+        with serve_site(site) as served:
+            run(served, addon)
+            site.gone = {"/page/3", "/page/4", "/page/5"}
+            without = run(served, {})
+            crawls = [run(served, addon) for _ in range(2)]
+
+        assert crawls[0].stats["neardup/gone"] == 3
+        assert [done.stats.get("neardup/duplicates", 0) for done in crawls] == [0, 0]
+        assert [as_texts(done) for done in crawls] == [as_texts(without)] * 2
+
+
+def requested(done: Outcome, prefix: str) -> list[int]:
+    """When paths that begin so were requested."""
+    return [number for number, request in enumerate(done.requests) if request.target.startswith(prefix)]
+
+
+@pytest.mark.parametrize("kind", items.TYPES)
+def test_items_that_refuse_the_verdict(
+    kind: str, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = addon | {"NEARDUP_VERDICT_FIELD": "verdict"}
+    with serve_site(Pages(7)) as served:
+        without = run(served, {}, spider="items", kind=kind)
+        done = run(served, settings, spider="items", kind=kind)
+
+    assert done.found == served.site.keys
+    assert [item.title for item in done.items] == [item.title for item in without.items]
+    assert errors(done) == {}
+    told = [item for item in done.items if getattr(item, "verdict", None)]
+    warnings = [line for line in caplog.messages if "NEARDUP_VERDICT_FIELD" in line]
+    assert (
+        len(told) == len(done.items) or len(warnings) == 1
+    )  # each item has its verdict, or one warning says why none has
+
+
+class TestCommands:
+    """Scrapy's commands look at pages; they are no crawls, and what they see is not remembered."""
+
+    def test_looking_at_pages_before_the_crawl(self, tmp_path: Path) -> None:
+        site = Pages(30)
+        make_project(tmp_path, addon=True)
+        with serve_site(site) as served:
+            without = run(served, {})
+            urls = [f"{served.url}/page/{number}?utm_source=mail" for number in (1, 5, 6)]
+            scrapy(tmp_path, "fetch", urls[0], "--spider", "follow")
+            scrapy(tmp_path, "shell", urls[1], "-c", "response.status")
+            scrapy(tmp_path, "parse", urls[2], "--spider", "follow", "--depth", "2")
+            checked = scrapy(tmp_path, "check", "follow")
+            done = crawl_process(served, tmp_path)
+
+        assert "Ran 1 contract" in checked.stderr
+        assert_nothing_lost(done, without, site)
+        assert done.stats["neardup/new"] == 30  # none was known
+        with closing(sqlite3.connect(tmp_path / ".scrapy" / "neardup" / "neardup.db")) as database:
+            assert database.execute("SELECT COUNT(*) FROM simhash_values").fetchone() == (30,)
+            assert database.execute("SELECT COUNT(*) FROM crawls").fetchone() == (1,)
+
+
+def test_a_shop_by_scrapy_crawl(tmp_path: Path) -> None:
+    """With Scrapy's defaults: many requests at a time, depth first."""
+    site = Shop(200, 10)
+    make_project(tmp_path, addon=True)
+    with serve_site(site) as served:
+        without, done = run(served, {}), crawl_process(served, tmp_path)
+
+    assert_nothing_lost(done, without, site)

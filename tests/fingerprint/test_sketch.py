@@ -1,0 +1,334 @@
+"""Shingles and sketches: the worked examples of slides on Broder's method, the bounds of theory, and the kernels."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.errors import ConfigurationError
+from neardup.fingerprint import sketch
+from neardup.text import feature_kernels
+from neardup.text.features import Features
+from tests.support.steps import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    Hashes = npt.NDArray[np.uint64]
+
+ENGLISH = "A crawler that has seen a page need not follow the links of another page like it."
+MASK = (1 << 64) - 1
+STEP = 0x9E3779B97F4A7C15
+
+SETS = st.sets(st.integers(0, MASK), min_size=1, max_size=80)
+SIZES = st.integers(1, 150)
+
+
+def array(values: Iterable[int]) -> Hashes:
+    return np.array(sorted(values), dtype=np.uint64)
+
+
+def words(text: str) -> Hashes:
+    return Features().extract(text).words
+
+
+def mix(value: int) -> int:
+    """The finaliser of MurmurHash3, as published."""
+    value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & MASK
+    value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & MASK
+    return value ^ value >> 33
+
+
+def similarity_sketch(elements: Iterable[int], places: int) -> list[int]:
+    """Algorithm 1 of Dahlgaard, Knudsen & Thorup (2017): turn i hashes every element to a bucket b and a value i + v,
+    in the second half of the turns always to bucket i − t, until no bucket is empty."""
+    buckets: list[int | None] = [None] * places
+    for turn in range(2 * places):
+        for element in elements:
+            drawn = mix(element + turn * STEP & MASK)
+            bucket = (drawn >> 32) * places >> 32 if turn < places else turn - places
+            value = turn << 32 | drawn & 0xFFFFFFFF
+            best = buckets[bucket]
+            buckets[bucket] = value if best is None else min(best, value)
+        if None not in buckets:
+            break
+    return [bucket for bucket in buckets if bucket is not None]
+
+
+class TestSlides:
+    """The slides "Finding near-duplicate documents", 12 to 27."""
+
+    A = "a rose is red a rose is white"
+    B = "a rose is white a rose is red"
+
+    def test_four_shingles(self) -> None:
+        of_a = ["a rose is red", "rose is red a", "is red a rose", "red a rose is", "a rose is white"]
+        expected = [sketch.shingle_set(words(shingle), 4) for shingle in of_a]
+
+        assert sketch.shingle_set(words(self.A), 4).tolist() == sorted(one.item() for one in expected)
+
+    def test_resemblance(self) -> None:
+        a, b = (sketch.shingle_set(words(text), 4) for text in (self.A, self.B))
+
+        assert a.size == b.size == 5
+        assert sketch.resemblance(a, b) == sketch.resemblance(b, a) == 0.25
+        assert sketch.containment(a, b) == sketch.containment(b, a) == 0.4
+
+    def test_sketch_of_five_permutations(self) -> None:
+        # H(j) = 1000·j of R = [0, 10000]; each permutation is a random multiple, cut to R.
+        factors = (0.56845, 1.15068, 9.2239, 9.37615, 2.97639)
+        a, b = {1, 2, 3, 4, 5}, {1, 2, 5, 6, 7}
+        tables = [{j: int(1000 * j * factor) % 10000 for j in a | b} for factor in factors]
+        assert [list(table.values()) for table in tables] == [
+            [568, 1136, 1705, 2273, 2842, 3410, 3979],
+            [1150, 2301, 3452, 4602, 5753, 6904, 8054],
+            [9223, 8447, 7671, 6895, 6119, 5343, 4567],
+            [9376, 8752, 8128, 7504, 6880, 6256, 5633],
+            [2976, 5952, 8929, 1905, 4881, 7858, 834],
+        ]
+
+        of_a, of_b = ([min(table[j] for j in one) for table in tables] for one in (a, b))
+
+        assert of_a == [568, 1150, 6119, 6880, 1905]
+        assert of_b == [568, 1150, 4567, 5633, 834]
+        assert sketch.estimate(np.array(of_a, np.uint64), np.array(of_b, np.uint64)) == 0.4
+        assert round(sketch.resemblance(array(a), array(b)), 2) == round(3 / 7, 2) == 0.43
+
+    @pytest.mark.parametrize("width", [1, 3, 6])
+    def test_supershingles_are_runs_of_the_sorted_sketch(self, width: int) -> None:
+        generator = np.random.default_rng(width)
+        a = generator.integers(0, 1 << 32, size=100, dtype=np.uint64)
+        b = np.where(generator.random(100) < 0.8, a, a + np.uint64(1))
+
+        def runs(values: Hashes) -> set[tuple[int, ...]]:
+            ordered = sorted(values.tolist())
+            return {tuple(ordered[i : i + width]) for i in range(len(ordered) - width + 1)}
+
+        of_a, of_b = (sketch.supershingles(values, width) for values in (a, b))
+
+        assert of_a.size == len(runs(a)) == 101 - width
+        assert 0 < np.intersect1d(of_a, of_b).size == len(runs(a) & runs(b)) < of_a.size
+        assert sketch.supershingles(a[::-1], width).tolist() == of_a.tolist()
+
+    def test_supershingles_tell_alike_pages_from_others_but_not_containment(self) -> None:
+        generator = np.random.default_rng(0)
+        page = generator.integers(0, MASK, size=2000, dtype=np.uint64)
+        alike = np.concatenate((page[:1960], generator.integers(0, MASK, size=40, dtype=np.uint64)))
+        wider = np.concatenate((page, generator.integers(0, MASK, size=6000, dtype=np.uint64)))
+        of_page, of_alike, of_wider = (
+            sketch.supershingles(sketch.minwise(elements, 84), 14) for elements in (page, alike, wider)
+        )
+
+        assert np.intersect1d(of_page, of_alike).size > 0
+        assert sketch.containment(np.unique(page), np.unique(wider)) == 1.0
+        assert np.intersect1d(of_page, of_wider).size == 0
+
+
+class TestShingles:
+    @settings(deadline=None)  # the first call compiles
+    @given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 8))
+    def test_one_for_each_distinct_run(self, numbers: list[int], width: int) -> None:
+        length = min(width, len(numbers))
+        runs = [tuple(numbers[i : i + length]) for i in range(len(numbers) - length + 1)] if numbers else []
+
+        made = feature_kernels.shingles(np.array(numbers, dtype=np.uint64), width)
+
+        assert len(made) == len(runs)
+        assert len(set(zip(made.tolist(), runs, strict=True))) == len(set(made.tolist())) == len(set(runs))
+        assert sketch.shingle_set(np.array(numbers, dtype=np.uint64), width).tolist() == sorted(
+            set(made.tolist())
+        )
+
+    @settings(deadline=None)  # the first call compiles
+    @given(st.lists(st.integers(0, MASK), max_size=12), st.integers(1, 5))
+    def test_reference(self, hashes: list[int], width: int) -> None:
+        expected = []
+        for i in range(max(len(hashes) - width + 1, min(1, len(hashes)))):
+            run = hashes[i : i + width]
+            value = len(run)
+            for word in run:
+                value = mix(value + STEP & MASK) ^ word
+            expected.append(mix(value))
+
+        assert feature_kernels.shingles(np.array(hashes, dtype=np.uint64), width).tolist() == expected
+
+    def test_few_words(self) -> None:
+        assert sketch.shingle_set(words("")).size == 0
+        assert sketch.shingle_set(words("a rose")).tolist() == sketch.shingle_set(words("a rose"), 2).tolist()
+        assert sketch.shingle_set(words("a rose")).size == 1
+        assert (
+            sketch.resemblance(sketch.shingle_set(words("a rose")), sketch.shingle_set(words("rose a")))
+            == 0.0
+        )
+
+
+class TestExact:
+    @settings(deadline=None)  # the first call compiles
+    @given(st.sets(st.integers(0, 40)), st.sets(st.integers(0, 40)))
+    def test_resemblance_and_containment(self, a: set[int], b: set[int]) -> None:
+        assert sketch.resemblance(array(a), array(b)) == (len(a & b) / len(a | b) if a | b else 1.0)
+        assert sketch.containment(array(a), array(b)) == (len(a & b) / len(a) if a else 1.0)
+
+
+class TestMinwise:
+    @pytest.mark.parametrize("size", [64, 1024])
+    def test_repeated_hashes_take_no_longer_than_others(self, size: int) -> None:
+        # "a a a a…" has one shingle. Drawn a million times in every turn, it took 4 s.
+        once = np.array([7, 12345, MASK], dtype=np.uint64)
+        repeated = np.repeat(once, 22 * size)
+        others = np.random.default_rng(0).integers(0, MASK, size=repeated.size, dtype=np.uint64)
+
+        made = sketch.minwise(repeated, size)
+
+        assert made.tolist() == sketch.minwise(once, size).tolist()
+        assert steps(feature_kernels.minwise, repeated, size) < 1.5 * steps(
+            feature_kernels.minwise, others, size
+        )
+
+    def test_hashes_that_leave_a_place_empty_end_soon(self) -> None:
+        # A third of all hashes leave the last place empty in all turns that draw a place; it is the last one to be filled.
+        size = np.uint64(64)
+        others = np.random.default_rng(0).integers(0, MASK, size=20_000, dtype=np.uint64)
+        chosen = others
+        for turn in range(int(size)):
+            drawn = chosen + np.uint64(turn * STEP & MASK)
+            for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+                drawn = (drawn ^ drawn >> np.uint64(33)) * np.uint64(factor)
+            drawn ^= drawn >> np.uint64(33)
+            chosen = chosen[(drawn >> np.uint64(32)) * size >> np.uint64(32) != size - np.uint64(1)]
+        assert chosen.size > 6000
+
+        made = sketch.minwise(chosen, int(size))
+
+        most = 1.5 * steps(feature_kernels.minwise, others, int(size))
+        assert steps(feature_kernels.minwise, chosen, int(size)) < most
+        assert made.tolist() == sketch.minwise(chosen[::-1], int(size)).tolist()
+        assert (made >> np.uint64(32)).max() == 2 * size - np.uint64(1)
+
+    @settings(deadline=None)  # the first call compiles
+    @given(SETS, SIZES)
+    def test_reference(self, elements: set[int], size: int) -> None:
+        assert sketch.minwise(array(elements), size).tolist() == similarity_sketch(elements, size)
+
+    @settings(deadline=None)  # the first call compiles
+    @given(SETS, SETS, SIZES)
+    def test_of_a_union_it_is_the_least_of_both(self, a: set[int], b: set[int], size: int) -> None:
+        least = np.minimum(sketch.minwise(array(a), size), sketch.minwise(array(b), size))
+
+        assert least.tolist() == sketch.minwise(array(a | b), size).tolist()
+
+    @settings(deadline=None)  # the first call compiles
+    @given(
+        st.lists(st.integers(0, MASK), min_size=1, max_size=60).flatmap(
+            lambda x: st.tuples(st.just(x), st.permutations(x + x))
+        )
+    )
+    def test_order_and_repetition_do_not_matter(self, lists: tuple[list[int], list[int]]) -> None:
+        once, twice = lists
+
+        assert (
+            sketch.minwise(np.array(once, np.uint64), 64).tolist()
+            == sketch.minwise(np.array(twice, np.uint64), 64).tolist()
+        )
+
+    def test_golden(self) -> None:
+        # Committed once; a change of any of these is another scheme and needs another name.
+        shingles = sketch.shingle_set(words(ENGLISH))
+        drawn = sketch.minwise(shingles)
+
+        assert shingles.size == 15
+        assert f"{shingles[0]:#018x}" == "0x0266108114a17182"
+        assert sketch.minwise(shingles, 4).tolist() == [56246336, 1931246042, 263609042, 2450086760]
+        assert hashlib.sha256(drawn.astype("<u8").tobytes()).hexdigest()[:16] == "546de502b1599efb"
+        assert sketch.to_bytes(sketch.compact(sketch.minwise(shingles, 64))).hex() == "19be5d4b1b91ce9c"
+        assert hashlib.sha256(sketch.to_bytes(sketch.compact(drawn))).hexdigest()[:16] == "d11cf951370a8b22"
+
+    def test_errors(self) -> None:
+        with pytest.raises(ValueError, match="at least one shingle"):
+            sketch.minwise(array(()))
+        with pytest.raises(ValueError, match="one place"):
+            sketch.minwise(array((1,)), 0)
+        with pytest.raises(ValueError, match="sketches of 64 and 128 places"):
+            sketch.estimate(sketch.minwise(array((1,)), 64), sketch.minwise(array((1,)), 128))
+
+
+class TestCompact:
+    def test_lowest_bits_in_their_order(self) -> None:
+        values = np.random.default_rng(0).integers(0, MASK, size=192, dtype=np.uint64)
+
+        made = sketch.compact(values)
+
+        assert made.dtype == np.uint64
+        assert made.shape == (3,)
+        bits = "".join(f"{byte:08b}" for byte in sketch.to_bytes(made))
+        assert bits == "".join(str(value % 2) for value in values.tolist())
+        assert sketch.from_bytes(sketch.to_bytes(made)).tolist() == made.tolist()
+
+    def test_estimates_are_never_below_zero(self) -> None:
+        stored = np.array([[0, 0], [MASK, MASK], [MASK, 0], [15, 0]], dtype=np.uint64)
+
+        assert sketch.compact_estimates(stored, stored[0]).tolist() == [1.0, 0.0, 0.0, 1 - 2 * 4 / 128]
+
+    @pytest.mark.parametrize("size", [64, 128, 1024, 65536])
+    def test_sizes(self, size: int) -> None:
+        assert sketch.check_size(size) == size
+
+    @pytest.mark.parametrize("size", [-64, 0, 1, 63, 100, 65600])
+    def test_other_sizes_are_refused(self, size: int) -> None:
+        with pytest.raises(ConfigurationError, match=f"multiple of 64 from 64 to 65536, not {size}"):
+            sketch.check_size(size)
+
+
+class TestAccuracy:
+    """Bias and standard deviation over many pairs of sets, against what theory promises."""
+
+    TRIALS = 400
+
+    @pytest.mark.parametrize("either", [20, 400, 5000])
+    @pytest.mark.parametrize("resemblance", [0.1, 0.3, 0.5, 0.8, 0.9, 0.95])
+    @pytest.mark.parametrize("size", [64, 256, 1024])
+    def test_estimates_are_unbiased_and_as_sharp_as_promised(
+        self, size: int, resemblance: float, either: int
+    ) -> None:
+        generator = np.random.default_rng([size, round(100 * resemblance), either])
+        shared = round(resemblance * either)
+        middle = (shared + either) // 2
+        assert shared / either == pytest.approx(resemblance)
+        full, bits = np.empty(self.TRIALS), np.empty(self.TRIALS)
+        for trial in range(self.TRIALS):
+            elements = generator.integers(0, MASK, size=either, dtype=np.uint64)
+            a = sketch.minwise(elements[:middle], size)
+            b = sketch.minwise(np.concatenate((elements[:shared], elements[middle:])), size)
+            full[trial] = sketch.estimate(a, b)
+            compact = sketch.compact(b)
+            # What is below 0 is shown as 0, which would look like a bias.
+            differing = int(np.bitwise_count(sketch.compact(a) ^ compact).sum())
+            bits[trial] = 1 - 2 * differing / size
+            assert sketch.compact_estimates(sketch.compact(a)[None, :], compact) == max(0.0, bits[trial])
+
+        for estimates, deviation in (
+            (full, math.sqrt(resemblance * (1 - resemblance) / size)),
+            (bits, math.sqrt((1 - resemblance**2) / size)),
+        ):
+            assert abs(estimates.mean() - resemblance) < 4 * deviation / math.sqrt(self.TRIALS)
+            assert estimates.std() <= 1.15 * deviation
+
+    @pytest.mark.parametrize("size", [64, 256, 1024])
+    def test_sets_of_one(self, size: int) -> None:
+        generator = np.random.default_rng(size)
+        ones = generator.integers(0, MASK, size=200, dtype=np.uint64)
+        sketches = [sketch.minwise(one[None], size) for one in ones]
+
+        assert sketch.estimate(sketches[0], sketch.minwise(ones[:1], size)) == 1.0
+        assert all(sketch.estimate(a, b) == 0.0 for a, b in itertools.pairwise(sketches))
+        equal_bits = [np.mean((a ^ b) % np.uint64(2) == 0) for a, b in itertools.pairwise(sketches)]
+        assert np.mean(equal_bits) == pytest.approx(0.5, abs=4 * 0.5 / math.sqrt(199 * size))

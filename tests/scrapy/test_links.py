@@ -1,0 +1,248 @@
+"""Which requests of a duplicate wait, which never do, and what Scrapy's queues make of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import scrapy
+from scrapy.http import FormRequest, HtmlResponse, Request
+from scrapy.loader import ItemLoader
+from scrapy.utils.test import get_crawler
+
+from neardup.detection.endless import EndlessWatch, Led
+from neardup.detection.verdict import Kind, Verdict
+from neardup.scrapy.links import CHAIN, CLUSTER, DEFERRED, LONGEST_CHAIN, REPEATED, Links
+from neardup.scrapy.options import Action
+from tests.support.crawling import crawl, serve
+from tests.support.spiders import LinkSpider, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "http://shop.example/page?id=1"
+
+
+@dataclass
+class Product:
+    name: str
+
+
+class Callbacks(scrapy.Spider):
+    name = "callbacks"
+
+    def parse_other(self, response: Any) -> None:
+        """Another callback than that of the page."""
+
+
+SPIDER = Callbacks()
+NEW = Verdict(url=URL, kind=Kind.NEW, follow=True, reason="", page_id=2)
+DUPLICATE = Verdict(
+    url=URL, kind=Kind.DUPLICATE, follow=False, repeated=True, reason="", page_id=2, canonical_id=1
+)
+
+
+def response(meta: dict[str, Any] | None = None) -> HtmlResponse:
+    return HtmlResponse(URL, body=b"<p>x</p>", encoding="utf-8", request=Request(URL, meta=meta))
+
+
+@pytest.fixture
+def links() -> Links:
+    crawler = get_crawler(Callbacks)
+    return Links(crawler, Action.DEFER, EndlessWatch(3))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request("http://shop.example/other"),
+        Request("http://shop.example/other", callback=SPIDER.parse_other),
+        Request("http://shop.example/other", callback=SPIDER.parse_other, cb_kwargs={"page": 2}),
+        Request("http://shop.example/other", meta={"product": Product("chair")}),
+        Request("http://SHOP.example./page?id=2"),
+    ],
+)
+def test_links_wait(links: Links, request_: Request) -> None:
+    assert links.of(response(), DUPLICATE).take(request_)
+
+    assert request_.priority == -DEFERRED
+    assert request_.meta[CLUSTER] == 1
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(URL),
+        Request(URL + "#part"),
+        Request("http://shop.example/other", dont_filter=True),
+        Request("http://shop.example/other", method="POST"),
+        FormRequest("http://shop.example/login", formdata={"user": "x"}),
+        Request("http://api.example/other"),
+        Request(
+            "http://shop.example/api", callback=SPIDER.parse_other, cb_kwargs={"item": {"name": "chair"}}
+        ),
+        Request(
+            "http://shop.example/api", callback=SPIDER.parse_other, cb_kwargs={"product": Product("chair")}
+        ),
+        Request("http://shop.example/api", callback=SPIDER.parse_other, meta={"item": Product("chair")}),
+        Request(
+            "http://shop.example/api", callback=SPIDER.parse_other, meta={"loader": ItemLoader({"a": 1})}
+        ),
+    ],
+)
+@pytest.mark.parametrize("action", list(Action))
+def test_what_is_no_link_to_another_page_is_not_touched(
+    links: Links, request_: Request, action: Action
+) -> None:
+    links.action = action
+    links.pass_on(request_)  # so that nofollow would withhold it
+    for _ in range(3):
+        links.endless.led(1, Led.NOTHING)
+    before = request_.to_dict(spider=SPIDER)
+
+    assert links.of(response(), DUPLICATE).take(request_)
+
+    assert request_.to_dict(spider=SPIDER) == before
+
+
+def test_links_of_other_pages_are_not_touched(links: Links) -> None:
+    for verdict in (NEW, None):
+        request = Request("http://shop.example/other")
+
+        assert links.of(response(), verdict).take(request)
+
+        assert (request.priority, request.meta) == (0, {})
+
+
+def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
+    links.of(response(), NEW).take(Request("http://shop.example/known"))
+    known, alone = (
+        Request("http://shop.example/known", priority=5),
+        Request("http://shop.example/alone", priority=5),
+    )
+    page = links.of(response(), DUPLICATE)
+
+    assert page.take(known)
+    assert page.take(alone)
+
+    assert (known.priority, alone.priority) == (5 - REPEATED, 5 - DEFERRED)
+
+
+def test_a_priority_taken_over_from_the_response_is_not_lowered_again(links: Links) -> None:
+    request = Request("http://shop.example/other", priority=-DEFERRED)
+
+    links.of(response(), DUPLICATE).take(request)
+
+    assert request.priority == -DEFERRED
+
+
+def test_the_longer_a_chain_of_duplicates_the_later_is_its_end(links: Links) -> None:
+    first = Request("http://shop.example/1")
+    links.of(response(), DUPLICATE).take(first)
+    second = Request("http://shop.example/2")
+    links.of(response(first.meta), DUPLICATE).take(second)
+    late = Request("http://shop.example/3")
+    links.of(response({CLUSTER: 1, CHAIN: 1_000}), DUPLICATE).take(late)
+
+    assert [request.priority for request in (first, second, late)] == [
+        -DEFERRED,
+        -DEFERRED - 1,
+        -DEFERRED - LONGEST_CHAIN,
+    ]
+
+
+def test_a_cluster_that_a_spider_copies_does_not_spread(links: Links) -> None:
+    copied = Request("http://shop.example/other", meta={CLUSTER: 7})
+    retry = Request(URL, meta={CLUSTER: 7})
+    page = links.of(response({CLUSTER: 7}), NEW)
+
+    assert page.take(copied)
+    assert page.take(retry)
+
+    assert CLUSTER not in copied.meta
+    assert retry.meta[CLUSTER] == 7
+
+
+def test_nofollow_withholds_only_what_another_page_has_too(links: Links) -> None:
+    links.action = Action.NOFOLLOW
+    links.of(response(), NEW).take(Request("http://shop.example/known"))
+    page = links.of(response(), DUPLICATE)
+
+    assert not page.take(Request("http://shop.example/known"))
+    assert page.take(Request("http://shop.example/alone"))
+
+    assert page.withheld == 1
+    assert links.lost_candidates == 0
+
+
+class TestExhausted:
+    @pytest.fixture
+    def exhausted(self, links: Links) -> Links:
+        self.waiting = [Request(f"http://shop.example/{name}") for name in ("known", "alone")]
+        for request in self.waiting:
+            links.of(response(), DUPLICATE).take(request)
+        for _ in range(3):
+            links.endless.led(1, Led.NOTHING)
+        return links
+
+    def test_links_are_withheld_and_counted(self, exhausted: Links) -> None:
+        assert not exhausted.of(response(), DUPLICATE).take(Request("http://shop.example/next"))
+
+        assert exhausted.lost_candidates == 1
+        assert exhausted.examples == ["http://shop.example/next"]
+
+    def test_what_waits_is_withheld_when_its_turn_comes(self, exhausted: Links) -> None:
+        assert [exhausted.is_withheld_now(request) for request in self.waiting] == [True, True]
+        assert exhausted.lost_candidates == 2
+
+    def test_but_not_what_another_page_has_led_to_meanwhile(self, exhausted: Links) -> None:
+        # Scrapy does not take the request of the other page, because the one that waits is the same.
+        exhausted.of(response(), NEW).take(Request("http://shop.example/known"))
+
+        assert [exhausted.is_withheld_now(request) for request in self.waiting] == [False, True]
+
+    def test_a_link_that_turns_up_elsewhere_is_no_candidate_any_more(self, exhausted: Links) -> None:
+        exhausted.of(response(), DUPLICATE).take(Request("http://shop.example/next"))
+        assert exhausted.of(response(), NEW).take(Request("http://shop.example/next"))
+
+        assert exhausted.lost_candidates == 0
+
+    def test_something_new_opens_the_cluster_again(self, exhausted: Links) -> None:
+        page = exhausted.of(response({CLUSTER: 1}), NEW)
+        page.finish(str)
+
+        assert exhausted.of(response(), DUPLICATE).take(Request("http://shop.example/next"))
+
+
+@pytest.mark.parametrize(
+    "queues",
+    [
+        {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"},
+        {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"},
+        {"DEPTH_PRIORITY": 1},
+        {"DEPTH_PRIORITY": -1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.LifoMemoryQueue"},
+        {"JOBDIR": "job", "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"},
+        {"JOBDIR": "job", "SCHEDULER_DISK_QUEUE": "scrapy.squeues.MarshalLifoDiskQueue"},
+    ],
+    ids=lambda queues: ",".join(str(value).rpartition(".")[2] for value in queues.values()),
+)
+def test_schedulers_and_queues_make_deferred_requests_last(tmp_path: Path, queues: dict[str, Any]) -> None:
+    if "JOBDIR" in queues:
+        queues = queues | {"JOBDIR": str(tmp_path / "job")}
+    settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db"}
+    with serve() as site:
+        others = [f"/{number}" for number in range(20)]
+        site.add("/", text("start"), "/article", *others)
+        site.add("/article", text("article"), "/print")
+        site.add("/print", text("article"), "/behind")
+        site.add("/behind", text("behind"))
+        for other in others:
+            site.add(other, text(f"page{other[1:]}x"))
+
+        done = crawl(LinkSpider, settings | queues, start=site.url)
+
+        asked = [path for path in site.requested if path != "/robots.txt"]
+    assert sorted(asked) == sorted(["/", "/article", "/print", "/behind", *others])
+    assert asked[-1] == "/behind"
+    assert done.neardup("links_deferred") == 1

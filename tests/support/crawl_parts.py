@@ -1,0 +1,56 @@
+"""What a crawl is made of, without Scrapy."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from neardup.detection.detector import Detector, DetectorOptions
+from neardup.detection.known_pages import PAGES_PER_CRAWL
+from neardup.detection.reconciliation import astray
+from neardup.scrapy.other_crawls import Following
+from neardup.store.writer import Writer
+from tests.support.killing import check_tables
+
+if TYPE_CHECKING:
+    from neardup.detection.verdict import Verdict
+    from neardup.store.store import Store
+
+
+TEXT = " ".join(f"word{i}" for i in range(200))
+
+
+class Process:
+    """What a crawl is made of, without Scrapy; it follows the others when it is told to."""
+
+    def __init__(self, store: Store, *, shared: bool = True, interval: float = 60.0, **options: Any) -> None:
+        self.store = store
+        self.crawl_id = store.begin_crawl(spider="s", settings={}, shared=shared)
+        self.detector = Detector(DetectorOptions(**options), first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
+        self.following = Following(self.detector, store, self.crawl_id, interval=interval, reconcile=shared)
+        self.detector.restore(store.known_pages())
+        self.detector.unseated.update(astray(self.detector.pages, self.detector.rule.max_distance))
+        self.writer = Writer(store, self.crawl_id, batch_seconds=0.005)
+
+    def judge(self, url: str, text: str) -> Verdict:
+        verdict = self.detector.examine_text(url, text)
+        self.writer.put(verdict)
+        self.following.judged(verdict.page_id)
+        return verdict
+
+    def gone(self, url: str) -> None:
+        verdict = self.detector.gone(url)
+        assert verdict is not None
+        self.writer.put(verdict)
+        self.following.judged(verdict.page_id)
+
+    def end(self) -> None:
+        self.writer.flush()
+        self.following.finish(self.writer)
+        self.writer.close()
+        self.store.finish_crawl(self.crawl_id, reason="finished", counts={})
+        check_tables(self.store.engine.url.render_as_string(hide_password=False))
+
+    def follow(self) -> None:
+        """As a crawl does before its end."""
+        asyncio.run(self.following._follow(self.writer))

@@ -1,0 +1,79 @@
+"""Fresh databases for the tests: SQLite, and the real PostgreSQL and MySQL/MariaDB servers where they are reachable.
+
+``NEARDUP_TEST_POSTGRESQL_URL`` and ``NEARDUP_TEST_MYSQL_URL`` name the servers (a database on them that may be connected to);
+with ``NEARDUP_TEST_SERVERS=required`` a server that is away fails the tests instead of skipping them.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SERVERS = {
+    "postgresql": os.environ.get(
+        "NEARDUP_TEST_POSTGRESQL_URL", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres"
+    ),
+    "mysql": os.environ.get("NEARDUP_TEST_MYSQL_URL", "mysql+pymysql://root@127.0.0.1:3306/test"),
+}
+BACKENDS = ("sqlite", *SERVERS)
+
+
+@contextmanager
+def new_database(backend: str, folder: Path) -> Iterator[str]:
+    """URL of an empty database that is gone afterwards."""
+    if backend == "sqlite":
+        yield f"sqlite:///{folder}/neardup.db"
+        return
+    server = sa.create_engine(SERVERS[backend], isolation_level="AUTOCOMMIT")
+    name = f"neardup_test_{secrets.token_hex(6)}"
+    try:
+        with server.connect() as connection:
+            connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    except (sa.exc.OperationalError, ModuleNotFoundError) as exc:
+        server.dispose()
+        reason = f"no {backend} server at {server.url.render_as_string(hide_password=True)}: {exc}"
+        if os.environ.get("NEARDUP_TEST_SERVERS") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    try:
+        yield server.url.set(database=name).render_as_string(hide_password=False)
+    finally:
+        with server.connect() as connection:
+            force = " WITH (FORCE)" if backend == "postgresql" else ""
+            connection.execute(sa.text(f"DROP DATABASE {name}{force}"))
+        server.dispose()
+
+
+@pytest.fixture(params=BACKENDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of an empty database, on each kind of server in turn."""
+    with new_database(request.param, tmp_path) as url:
+        yield url
+
+
+def disconnect_all(url: str) -> None:
+    """Break every other connection to a database, as a restart of its server does."""
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(
+                sa.text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            )
+        else:
+            others = sa.text(
+                "SELECT id FROM information_schema.processlist WHERE db = database() AND id <> connection_id()"
+            )
+            for number in connection.execute(others).scalars().all():
+                connection.execute(sa.text(f"KILL {number}"))

@@ -1,0 +1,120 @@
+"""Coverage-guided fuzzing with atheris: ``python -m tests.support.fuzz TARGET --seconds N [--corpus DIR]``.
+
+TARGET is ``purify``, ``words``, ``snapshot`` or ``files`` (:mod:`tests.support.fuzz.targets`); N are seconds of CPU time. Needs the extra ``fuzz``
+(``pip install -e '.[dev,fuzz]'``); atheris has wheels for Linux on x86-64. The corpus is kept in DIR, if one is given, and the next run goes on with it.
+
+A fault is any exception that the target does not expect, or more than ``SLOWEST`` seconds for one input. Each kind of fault is
+shown once, its input is written to DIR, or else to the temporary folder that is named, and the run goes on. A crash of the interpreter ends it; libFuzzer
+writes its input to the same place. Put inputs that found something, as small as they can be, into ``tests/support/fuzz/found``: they are seeds from then on, and
+``tests/test_fuzz.py`` runs them.
+
+Only the Python code of neardup and BeautifulSoup is instrumented, not libxml2, Arrow or NumPy; numba's loops run with their bounds checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import math
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SLOWEST = 10.0
+"""Seconds of CPU time for an input."""
+
+_LARGEST = 1 << 16
+_INSTRUMENTED = ["neardup", "bs4"]
+_COMPILED = [
+    "neardup.collection.matching_kernels", "neardup.collection.pairs", "neardup.compiled", "neardup.evaluation.counting_kernels",
+    "neardup.text.feature_kernels", "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator", "neardup.index.psm.flips", "neardup.index.psm.instructions", "neardup.index.psm.tree",
+    "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability", "neardup.index.psm.validation", "neardup.index.table_kernels", "neardup.index.psm.search_queue",
+    "neardup.index.psm.walk", "neardup.evaluation.join",
+    "neardup.detection.key_table", "neardup.fingerprint.simhash",
+]  # fmt: skip
+"""numba cannot compile what is instrumented."""
+
+
+class Watch:
+    """Runs inputs, keeps the first of each kind of fault, and ends the process when the time is over."""
+
+    def __init__(self, run: Callable[[bytes], None], folder: Path, name: str) -> None:
+        self._run = run
+        self._folder = folder
+        self._name = name
+        self._end = math.inf
+        self._kinds: set[str] = set()
+
+    def end_after(self, seconds: float) -> None:
+        self._end = time.process_time() + seconds
+
+    def __call__(self, data: bytes) -> None:
+        started = time.process_time()
+        if started > self._end:
+            print(f"{len(self._kinds)} kinds of fault: {sorted(self._kinds)}", flush=True)
+            os.kill(os.getpid(), signal.SIGINT)  # libFuzzer then writes its statistics and ends
+        try:
+            self._run(data)
+        except Exception as exc:  # noqa: BLE001  # what is expected is caught by the target
+            frame = traceback.extract_tb(exc.__traceback__)[-1]
+            self._keep(f"{type(exc).__name__} in {Path(frame.filename).name}:{frame.lineno}", data)
+        if (took := time.process_time() - started) > SLOWEST:
+            self._keep(f"hang of {took:.0f} s", data)
+
+    def _keep(self, kind: str, data: bytes) -> None:
+        if kind in self._kinds:
+            return
+        self._kinds.add(kind)
+        path = self._folder / f"{self._name}-{hashlib.sha256(data).hexdigest()[:12]}"
+        path.write_bytes(data)
+        print(f"FAULT: {kind}; the input is {path}", flush=True)
+        if sys.exc_info()[0] is not None:
+            traceback.print_exc()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.support.fuzz")
+    parser.add_argument("target", choices=("purify", "words", "snapshot", "files"))
+    parser.add_argument("--seconds", type=float, default=600.0, help="of CPU time (600)")
+    parser.add_argument("--corpus", type=Path, help="folder to keep the corpus in")
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="neardup-fuzz-"))
+    corpus, faults = arguments.corpus or folder / "corpus", folder / "faults"
+    if arguments.corpus is not None:
+        faults = arguments.corpus.with_name(f"{arguments.corpus.name}-faults")
+    seeds = folder / "seeds"
+    for each in (corpus, faults, seeds):
+        each.mkdir(parents=True, exist_ok=True)
+    # Machine code with checked bounds must not be mistaken for the other, so it has a cache of its own.
+    os.environ.update(NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(faults.with_name("neardup-fuzz-numba")))
+
+    import atheris
+
+    with atheris.instrument_imports(include=_INSTRUMENTED, exclude=_COMPILED):
+        from tests.support.fuzz import targets
+    warnings.simplefilter("error")
+    watch = Watch(targets.TARGETS[arguments.target].run, faults, arguments.target)
+    for number, seed in enumerate(targets.seeds(arguments.target)):
+        (seeds / f"{number:04}").write_bytes(seed)
+        watch(seed)  # compiles what would otherwise count as time of the first input
+    print(f"{len(list(seeds.iterdir()))} seeds; faults go to {faults}", flush=True)
+    options = [
+        f"-max_len={_LARGEST}", "-timeout=120", "-rss_limit_mb=4096", "-print_final_stats=1",
+        f"-artifact_prefix={faults}/", str(corpus), str(seeds),
+    ]  # fmt: skip
+    watch.end_after(arguments.seconds)
+    atheris.Setup([sys.argv[0], *options], watch)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

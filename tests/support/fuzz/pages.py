@@ -1,0 +1,170 @@
+"""The targets ``purify`` and ``words``: a page's bytes to its text, a text to its fingerprint and sketch."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neardup.fingerprint.reader import Reader
+from neardup.text.content import BODY, LEARNED, MAIN, Content
+from neardup.text.features import HASH, Features, hash_feature
+from neardup.text.idf import Learner
+from neardup.text.visible_text import (
+    _IS_DEEP,
+    _STYLESHEETS,
+    _pieces,
+    decode,
+    parse,
+    purify_bytes,
+    purify_html,
+    tops,
+)
+from neardup.text.words import _words_of_any_script, bigrams, dictionary_words, words
+from tests.support.places import PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neardup.fingerprint.reader import Reading
+
+_URL = "http://a.example/page"
+_SELECTORS = {"*": {"include": "main, article, p, td", "exclude": "nav, .x, p > b"}}
+
+_FEATURES = (
+    "word-tf",
+    "word-log-tf",
+    "shingle-3",
+    "word-tf+stop-english+stem-english",
+    "shingle-2+icu",
+    "word-log-tf+stem-porter+icu",
+    "word-tf+stem-serbian",
+    "shingle-10+stop-english+stem-arabic+icu",
+    "word-tfidf:{table}",
+)
+_ENCODINGS = ("utf-8", "utf-16-le", "utf-32-le")
+_SHORT = 4096
+"""Characters of a text that is put into NFD as well: the standard library takes quadratic time for long runs of marks."""
+
+_ODD_PAGES = (
+    b"",
+    b"<!---->",
+    b"<html>a</html><p>b</p>",
+    b"<b>" * 300 + b"deep" + b"</b>" * 300,
+    b"<svg:p>a</svg:p><a:b>c<math><mi>x</mi></math><![CDATA[d]]><?pi e?>f",
+    b"<meta charset=utf-7>+AGE- +ZeVnLIqe-",
+    b"<meta charset=punycode><p>abc-def",
+    b'<?xml version="1.0" encoding="utf-16"?><p>a',
+    "\ufeff<p>see www.a.example, http://b.example/ü and a\u00adb".encode("utf-16"),
+    b"<p>&#0;&#xd800;&#1114112;&nope;&amp <p\x00q>\xff\xfe",
+    b"<nav>a</nav><main><p>b <b>c</b>" + b" word other" * 20 + b"</main>",
+    b"<frameset><noframes>a<body>b</noframes></frameset><table><tr>c<td>d",
+)
+_ODD_TEXTS = (
+    "",
+    "the page, THE PAGE of Straße İstanbul \u0130\u0131 ﬁn",
+    "Python入門書 をよむ ภาษาไทย ພາສາ ខ្មែរ မြန်မာ 한국어",
+    "e\u0301 \u0344 a\u0316\u0301\u0334 <\u0338 \u212b ™\u0301 §a\u0345",
+    "\u0f73\u0f75\u0f81" * 30 + "\u0301\u0316" * 40,
+    "\ud800 a\udfff \u3099か\u3099 ー〆 \u02bc",
+)
+
+
+def purify(data: bytes) -> None:
+    """The first byte chooses how the rest, a page, is read; read twice, as bytes or as a string, it must give the same."""
+    if not data:
+        return
+    reader, page = _page_readers()[data[0] % 4], data[1:]
+    html = decode(page)
+    text = reader.content.text_of_html(_URL, page)
+    assert text == reader.content.text_of_html(_URL, html), "bytes and their string differ"
+    assert text == " ".join(text.split()), "white space is left"
+    _assert_same(reader.read_html(_URL, page), reader.read_text(text))
+    root = parse(html)
+    for top in [] if root is None else list(tops(root)):
+        for alt_texts, stylesheet in enumerate(_STYLESHEETS):
+            walked = "".join(_pieces(top, alt_texts=bool(alt_texts))).split()
+            assert _IS_DEEP(top) or str(stylesheet(top)).split() == walked, "stylesheet and loop differ"
+    try:
+        utf_8 = page.decode()
+    except UnicodeDecodeError:
+        return
+    assert purify_bytes(page, "utf-8") == purify_html(utf_8), "UTF-8 and its string differ"
+
+
+def find_words(data: bytes) -> None:
+    """The first byte chooses the features, the second the encoding of the rest, a text."""
+    if len(data) < 2:
+        return
+    text = _decoded(data[1], data[2:])
+    reader = _text_readers()[data[0] % len(_FEATURES)]
+    split = dictionary_words() if "+icu" in reader.features.name else bigrams
+    found = words(text, split)
+    assert all(found), "an empty word"
+    assert found == words(text, split), "other words the second time"
+    assert found == _words_of_any_script(text, split), "other words by expressions"
+    if len(text) <= _SHORT:
+        assert found == words(unicodedata.normalize("NFD", text), split), "other words in NFD"
+    extracted = reader.features.extract(text)
+    assert extracted.words.tolist() == [hash_feature(word) for word in found], "other hashes"
+    assert extracted.distinct_words == len(set(found)), "another number of distinct words"
+    assert np.unique(extracted.hashes).size == extracted.hashes.size, "a feature stands there twice"
+    assert bool((extracted.weights >= 0.0).all()), "a weight below 0"
+    assert bool(np.isfinite(extracted.weights).all()), "a weight that is none"
+    _assert_same(reader.read_text(text), reader.read_text(text))
+
+
+def purify_seeds() -> Iterator[bytes]:
+    for number, path in enumerate(sorted(PAGES.rglob("*.html*"))):
+        yield bytes([number % 4]) + path.read_bytes()
+    for page in _ODD_PAGES:
+        for mode in range(4):
+            yield bytes([mode]) + page
+
+
+def word_seeds() -> Iterator[bytes]:
+    for number, path in enumerate(sorted(PAGES.rglob("*.html*"))[::4]):
+        text = purify_bytes(path.read_bytes())
+        yield bytes([number % len(_FEATURES), number % 3]) + text[:8192].encode(_ENCODINGS[number % 3])
+    for number, text in enumerate(_ODD_TEXTS):
+        for encoding, name in enumerate(_ENCODINGS):
+            yield bytes([number, encoding]) + text.encode(name, "surrogatepass")
+
+
+def _decoded(choice: int, data: bytes) -> str:
+    encoding = _ENCODINGS[choice % len(_ENCODINGS)]
+    try:
+        return data.decode(encoding, "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode(encoding, "replace")
+
+
+def _assert_same(one: Reading, other: Reading) -> None:
+    for a, b in ((one.sketch, other.sketch), (one.shingles, other.shingles), (one.drawn, other.drawn)):
+        assert np.array_equal(a, b) if a is not None and b is not None else a is b, "another sketch"
+    first, second = (
+        (f.value, f.weights.tolist()) if f else None for f in (one.fingerprint, other.fingerprint)
+    )
+    assert first == second, "another fingerprint"
+
+
+@functools.cache
+def _page_readers() -> tuple[Reader, ...]:
+    contents = (Content(BODY), Content(LEARNED), Content(MAIN), Content(BODY, _SELECTORS))
+    return tuple(Reader(content, Features()) for content in contents)
+
+
+@functools.cache
+def _text_readers() -> tuple[Reader, ...]:
+    learner, features = Learner(), Features()
+    for path in sorted(PAGES.rglob("*.html*"))[::8]:
+        extracted = features.extract(purify_bytes(path.read_bytes()))
+        learner.add(extracted.words, extracted.hashes)
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "fuzz.npz"
+        learner.frequencies("fuzz", modifiers="", hashed_by=HASH, min_pages=2).save(table)
+        return tuple(Reader(Content(BODY), Features(name.format(table=table))) for name in _FEATURES)

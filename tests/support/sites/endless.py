@@ -1,0 +1,109 @@
+"""Spaces of URLs without end, each beside ordinary pages that are all to be found."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from tests.support.sites.served import Answer, Ask, page
+from tests.support.sites.sessions import Pages
+from tests.support.sites.text import passage, prose
+
+_FIRST = date(2026, 11, 1)
+_EVENT_EVERY = 3
+"""Months from one event to the next."""
+_MONTHS_WITH_EVENTS = 24
+_NOTICES = 300
+"""Words that stand on every page of the calendar."""
+
+
+def _next_month(month: date) -> date:
+    return (month + timedelta(days=31)).replace(day=1)
+
+
+def _last_month(month: date) -> date:
+    return (month - timedelta(days=1)).replace(day=1)
+
+
+class Calendar(Pages):
+    """A calendar of months, each linked with the one before and after; the first two years have an event every third month.
+
+    ``days``: each month links to its days, each of which links to the day before and after.
+    """
+
+    most_requests = 5_000
+
+    def __init__(self, pages: int = 30, *, days: bool = False) -> None:
+        super().__init__(pages)
+        self._days = days
+        self._notices = passage("calendar", _NOTICES)
+        month, self._events = _FIRST, []
+        for number in range(_MONTHS_WITH_EVENTS):
+            if number % _EVENT_EVERY == 0:
+                self._events.append(f"{month:%Y-%m}")
+            month = _next_month(month)
+        self.keys |= {"calendar"} | {f"event {month}" for month in self._events}
+        if days:
+            self.keys |= {"day"}
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path == "/calendar":
+            return self._month(date.fromisoformat(f"{ask.query['month']}-01"))
+        if ask.path == "/day":
+            return self._day(date.fromisoformat(ask.query["date"]))
+        if ask.path.startswith("/event/"):
+            month = ask.path.removeprefix("/event/")
+            return page(f"Event of {month}", prose(ask.path, 150), key=f"event {month}", links={"/": "Home"})
+        return super().answer(ask)
+
+    def numbered(self, number: int, query: str) -> Answer:
+        answer = super().numbered(number, query)
+        link = f'<a href="/calendar?month={_FIRST:%Y-%m}">Calendar</a></nav>'
+        return Answer(answer.body.replace("</nav>", link), key=answer.key)
+
+    def _month(self, month: date) -> Answer:
+        before, after = _last_month(month), _next_month(month)
+        days = [month + timedelta(days=number) for number in range((after - month).days)]
+        cells = "".join(f"<td>{self._cell(day)}</td>" for day in days)
+        links = {f"/calendar?month={other:%Y-%m}": f"{other:%B %Y}" for other in (before, after)}
+        name = f"{month:%Y-%m}"
+        if name in self._events:
+            links[f"/event/{name}"] = "Event"
+        table = f"<table><tr>{cells}</tr></table>"
+        return page(f"{month:%B %Y}", table, self._notices, key="calendar", links=links | {"/": "Home"})
+
+    def _cell(self, day: date) -> str:
+        return f'<a href="/day?date={day}">{day.day}</a>' if self._days else str(day.day)
+
+    def _day(self, day: date) -> Answer:
+        others = (day - timedelta(days=1), day + timedelta(days=1))
+        links = {f"/day?date={other}": f"{other:%d %B}" for other in others}
+        links[f"/calendar?month={day:%Y-%m}"] = f"{day:%B %Y}"
+        return page(f"{day:%d %B %Y}", "Nothing on this day.", self._notices, key="day", links=links)
+
+
+class BeyondTheLast(Pages):
+    """Listings of the pages by tens, each with a link to the next; beyond the last one there is the last one again, for ever."""
+
+    most_requests = 2_000
+    _per_listing = 10
+
+    def __init__(self, pages: int = 85) -> None:
+        super().__init__(pages)
+        self._listings = -(-pages // self._per_listing)
+        self.keys |= {f"listing {number}" for number in range(1, self._listings + 1)}
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path != "/list":
+            return super().answer(ask)
+        asked = int(ask.query["page"])
+        number = min(asked, self._listings)
+        first = (number - 1) * self._per_listing
+        shown = range(first, min(first + self._per_listing, len(self.titles)))
+        links = {f"/page/{other}" if other else "/": self.titles[other] for other in shown}
+        links[f"/list?page={asked + 1}"] = "Next"
+        return page("All pages", prose(f"listing {number}", 80), key=f"listing {number}", links=links)
+
+    def numbered(self, number: int, query: str) -> Answer:
+        answer = super().numbered(number, query)
+        link = '<a href="/list?page=1">All pages</a></nav>'
+        return Answer(answer.body.replace("</nav>", link), key=answer.key)

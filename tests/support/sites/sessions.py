@@ -1,0 +1,62 @@
+"""A site of ordinary pages, with or without session ids in its URLs."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
+from tests.support.sites.text import names, prose
+
+
+class Pages(MadeSite):
+    """So many pages with texts of their own, in a tree; each links to its two children, to its parent and to the first page."""
+
+    def __init__(self, pages: int = 85, words: int = 200) -> None:
+        super().__init__()
+        titles = names("pages")
+        self.titles = [next(titles) for _ in range(pages)]
+        self._texts = [prose(f"page {number}", words) for number in range(pages)]
+        self.keys = frozenset(f"page {number}" for number in range(pages))
+
+    def answer(self, ask: Ask) -> Answer:
+        number = self.number(ask.path)
+        if number is None:
+            return NOT_FOUND
+        return self.numbered(number, query="")
+
+    def number(self, path: str) -> int | None:
+        """The page at a path."""
+        if path == "/":
+            return 0
+        name = path.removeprefix("/page/")
+        return int(name) if name.isdigit() and 0 < int(name) < len(self.titles) else None
+
+    def numbered(self, number: int, query: str) -> Answer:
+        """A page, with links that carry a query."""
+        count = len(self.titles)
+        others = (2 * number + 1, 2 * number + 2, (number - 1) // 2)
+        links = {f"/page/{other}{query}": self.titles[other] for other in others if 0 < other < count}
+        return page(
+            self.titles[number],
+            self._texts[number],
+            key=f"page {number}",
+            links={f"/{query}": "Home", **links},
+        )
+
+
+class SessionIds(Pages):
+    """The links of a page carry the session id that it was asked with; who has none gets a new one.
+
+    ``endless``: each page hands out new ids forever, so that there are endlessly many URLs.
+    """
+
+    def __init__(self, pages: int = 85, words: int = 200, *, endless: bool = False) -> None:
+        super().__init__(pages, words)
+        self._endless = endless
+
+    def answer(self, ask: Ask) -> Answer:
+        number = self.number(ask.path)
+        if number is None:
+            return NOT_FOUND
+        session = "" if self._endless else ask.query.get("sid", "")
+        return self.numbered(number, query=f"?sid={session or uuid4().hex}")

@@ -1,0 +1,158 @@
+"""Spiders as people have them, for the made sites: none of them knows of neardup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+import scrapy
+from scrapy import signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import FormRequest, HtmlResponse, JsonResponse
+
+from tests.support.sites import items
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+
+class FollowSpider(scrapy.Spider):
+    """Yields an item a page and follows all links to the same host."""
+
+    name = "follow"
+
+    def __init__(self, start: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [start] if start else []
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        """One item a page.
+
+        @url data:text/html,<h1>A%20page</h1><p>one%20two%20three%20four%20five%20six%20seven%20eight%20nine%20ten%20eleven</p>
+        @returns items 1 1
+        """
+        if isinstance(response, HtmlResponse):
+            yield self.item(response)
+            yield from self.links(response)
+
+    def item(self, response: Response) -> Any:
+        return {"title": response.css("h1::text").get()}
+
+    def links(self, response: Response) -> Iterator[scrapy.Request]:
+        here = urlsplit(response.url).netloc
+        for href in response.css("a::attr(href)").getall():
+            request = response.follow(href)
+            if urlsplit(request.url).netloc == here:
+                yield request
+
+
+class TitleSpider(FollowSpider):
+    """Yields the item of the page that it is given, and no requests."""
+
+    name = "title"
+
+    def links(self, response: Response) -> Iterator[scrapy.Request]:
+        yield from ()
+
+
+class IdleSpider(FollowSpider):
+    """Starts with nothing; its first request comes when it is idle, as with a queue outside of Scrapy."""
+
+    name = "idle"
+    asked = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.ask, signal=signals.spider_idle)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        nothing: Any
+        for nothing in ():
+            yield nothing
+
+    def ask(self) -> None:
+        if self.asked:
+            return
+        self.asked = True
+        assert self.crawler.engine is not None
+        for url in self.start_urls:
+            self.crawler.engine.crawl(scrapy.Request(url, callback=self.parse))
+        raise DontCloseSpider
+
+
+class LoginSpider(FollowSpider):
+    """Logs in wherever it meets the login form."""
+
+    name = "login"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if response.css("form#login"):
+            wanted = response.css("input[name=next]::attr(value)").get(default="/")
+            form = {"next": wanted, "password": "correct horse"}
+            yield FormRequest(response.urljoin("/login"), formdata=form, callback=self.parse)
+        else:
+            yield from super().parse(response)
+
+
+class CaptchaSpider(FollowSpider):
+    """Asks again for a page that came as a captcha."""
+
+    name = "captcha"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if response.css("form#captcha"):
+            assert response.request is not None
+            again = get_retry_request(response.request, spider=self, reason="captcha")
+            if again is not None:
+                yield again
+        else:
+            yield from super().parse(response)
+
+
+class ChainedSpider(FollowSpider):
+    """Has an API complete the items of products; ``carry`` says where they wait."""
+
+    name = "chained"
+
+    def __init__(self, start: str = "", carry: str = "cb_kwargs", **kwargs: Any) -> None:
+        super().__init__(start, **kwargs)
+        self.carry = carry
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        api = response.css("div::attr(data-api)").get()
+        if api is None:
+            yield from self.links(response)
+        elif self.carry == "meta":
+            yield response.follow(api, self.complete, meta={"item": self.item(response)})
+        else:
+            yield response.follow(api, self.complete, cb_kwargs={"item": self.item(response)})
+
+    def complete(self, response: Response, item: dict[str, Any] | None = None) -> Iterator[Any]:
+        assert isinstance(response, JsonResponse)
+        yield {**(item or response.meta["item"]), **response.json()}
+
+
+class ErrorsSpider(FollowSpider):
+    """Wants to see pages that are not there, too."""
+
+    name = "errors"
+    handle_httpstatus_list = [404]  # noqa: RUF012 - as Scrapy's manual has it
+
+
+class ItemsSpider(FollowSpider):
+    """Yields items of a type of :data:`tests.support.sites.items.TYPES`."""
+
+    name = "items"
+
+    def __init__(self, start: str = "", kind: str = "", **kwargs: Any) -> None:
+        super().__init__(start, **kwargs)
+        self.kind = kind
+
+    def item(self, response: Response) -> Any:
+        return items.TYPES[self.kind](title=response.css("h1::text").get(default=""))

@@ -1,0 +1,94 @@
+"""Databases with their tables made, what is written to them, and what stands in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from neardup.store import migrate
+from neardup.store.engine import database_url as checked
+from neardup.store.engine import make_engine
+from neardup.store.schema import duplicate_values, simhash_values
+from neardup.store.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from neardup.detection.verdict import Verdict
+    from neardup.store.store import Store
+
+
+def upgraded(url: str) -> str:
+    """The database with its tables made, as ``neardup db upgrade`` does it."""
+    engine = make_engine(checked(url))
+    with engine.begin() as connection:
+        migrate.upgrade(connection)
+    engine.dispose()
+    return url
+
+
+def write(
+    store: Store,
+    *verdicts: Verdict,
+    crawl: int | None = None,
+    links: dict[int, int] | None = None,
+    flags: Iterable[int] = (),
+    history: bool = False,
+) -> Writer:
+    writer = Writer(store, crawl or store.begin_crawl(spider="s", settings={}), history=history)
+    for verdict in verdicts:
+        writer.put(verdict)
+    for page_id, number in (links or {}).items():
+        writer.links_skipped(page_id, number)
+    for page_id in flags:
+        writer.flag(page_id)
+    writer.close()
+    return writer
+
+
+def pages_of(store: Store) -> list[dict[str, Any]]:
+    with store.engine.connect() as connection:
+        return [dict(row) for row in connection.execute(sa.select(simhash_values).order_by("id")).mappings()]
+
+
+def relations_of(store: Store) -> list[dict[str, Any]]:
+    with store.engine.connect() as connection:
+        return [
+            dict(row) for row in connection.execute(sa.select(duplicate_values).order_by("id")).mappings()
+        ]
+
+
+def relations(store: Store) -> dict[str, str]:
+    """Canonical URLs by those of their duplicates."""
+    duplicate_page, canonical = simhash_values.alias(), simhash_values.alias()
+    query = (
+        sa.select(duplicate_page.c.actual_url, canonical.c.actual_url)
+        .join_from(
+            duplicate_values, duplicate_page, duplicate_page.c.id == duplicate_values.c.duplicate_hash_id
+        )
+        .join(canonical, canonical.c.id == duplicate_values.c.actual_hash_id)
+    )
+    with store.reading() as connection:
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def kinds(store: Store) -> dict[str, str]:
+    with store.reading() as connection:
+        query = sa.select(simhash_values.c.actual_url, simhash_values.c.kind)
+        return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def before_statement(
+    store: Store, is_it: Callable[[str, Any], bool], action: Callable[[], None]
+) -> list[str]:
+    """Do ``action`` once, just before the first statement that ``is_it``; the list holds the statement then."""
+    met: list[str] = []
+
+    def listener(connection: object, cursor: object, statement: str, values: Any, *_: object) -> None:
+        if not met and is_it(statement, values):
+            met.append(statement)
+            action()
+
+    sa.event.listen(store.engine, "before_cursor_execute", listener)
+    return met
