@@ -1,8 +1,8 @@
-"""Shingles, resemblance, containment and sketches of texts (Broder, Glassman, Manasse & Zweig 1997).
+"""Shingles, resemblance and sketches of texts (Broder, Glassman, Manasse & Zweig 1997).
 
-A text is the set of its w-shingles, S(D, w): runs of w words. r(A, B) = |S(A) ∩ S(B)| / |S(A) ∪ S(B)| is the
-resemblance, c(A, B) = |S(A) ∩ S(B)| / |S(A)| the containment of A in B. Both are computed exactly from the
-sets, and the resemblance is estimated from sketches of a fixed size.
+A text is the set of its w-shingles, S(D, w): runs of w words. Its resemblance to another text is
+r(A, B) = |S(A) ∩ S(B)| / |S(A) ∪ S(B)|. Resemblance is computed exactly from the sets, or estimated from
+sketches of a fixed size.
 
 Broder's sketch keeps the least element of the set under each of m random permutations; two sketches agree at
 a place with the probability r(A, B). Here all m places are drawn together ("fast similarity sketching",
@@ -57,11 +57,6 @@ def resemblance(a: Hashes, b: Hashes) -> float:
     return both / either if either else 1.0
 
 
-def containment(a: Hashes, b: Hashes) -> float:
-    """c(A, B): the share of A that is in B; of an empty A 1."""
-    return np.intersect1d(a, b, assume_unique=True).size / a.size if a.size else 1.0
-
-
 def minwise(elements: Hashes, size: int = SIZE) -> Hashes:
     """The sketch ψ(D) of a non-empty set of hashes: its least element at each of ``size`` places; shape
     (size,).
@@ -81,14 +76,6 @@ def estimate(a: Hashes, b: Hashes) -> float:
     if a.size != b.size:
         raise ValueError(f"sketches of {a.size} and {b.size} places cannot be compared")
     return float(np.count_nonzero(a == b)) / a.size
-
-
-def supershingles(sketch: Hashes, width: int) -> Hashes:
-    """The meta-sketch: shingles of ``width`` values of the sketch in their order, sorted, distinct.
-
-    Texts with one in common are alike, because they agree at that many places in a row.
-    """
-    return shingle_set(np.sort(sketch), width)
 
 
 def check_size(size: int) -> int:

@@ -74,16 +74,8 @@ class Index(Protocol):
     def remove(self, value: int, row: int) -> bool:
         """Take a stored fingerprint out again; False if it is not there."""
 
-    def replace(self, value: int, new_value: int, row: int) -> bool:
-        """Store another fingerprint under a row in place of the one it had; False if it had not, and nothing
-        is done.
-        """
-
     def find_first(self, query: Fingerprint) -> Match | None:
         """Any one match, or None (PSM_F)."""
-
-    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
-        """:meth:`find_first`; where it finds nothing, the query is stored under ``row``."""
 
     def find_all(self, query: Fingerprint) -> list[Match]:
         """All matches found, in no particular order (PSM_A)."""

@@ -66,18 +66,6 @@ class LinearScan:
         self._size = last
         return True
 
-    def replace(self, value: int, new_value: int, row: int) -> bool:
-        if not self.remove(value, row):
-            return False
-        self.add(new_value, row)
-        return True
-
-    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
-        match = self.find_first(query)
-        if match is None:
-            self.add(query.value, row)
-        return match
-
     def find_first(self, query: Fingerprint) -> Match | None:
         return min(self.find_all(query), key=lambda match: match.distance, default=None)
 

@@ -240,7 +240,11 @@ class _Tables:
     def add(self, value: int, row: int) -> None:
         """Store a fingerprint under a row from 0 to 2^32 - 2; ConfigurationError for any other row."""
         _check_row(row)
-        self._append(np.uint64(value), row)
+        self._tail[0, self._tail_size] = np.uint64(value)
+        self._tail[1, self._tail_size] = row
+        self._tail_size += 1
+        if self._tail_size == self._tail_entries:
+            self._merge(self._tail[0], self._tail[1])
 
     def extend(self, values: Words, rows: npt.NDArray[np.int64]) -> None:
         """Store many at once, both of shape (n,), in one merge; ConfigurationError for a row that ``add``
@@ -281,29 +285,15 @@ class _Tables:
                 return True
         return False
 
-    def replace(self, value: int, new_value: int, row: int) -> bool:
-        """Store another fingerprint under a row in place of ``value``; False, and nothing changed, if it is
-        not there.
-        """
-        removed = self.remove(value, row)
-        if removed:
-            self.add(new_value, row)
-        return removed
-
     def find_first(self, query: Fingerprint) -> Match | None:
         """Any one match, or None: the newest entries are looked at first, then one sub-table after another
         (eq. 6.9).
         """
-        return self._first(np.uint64(query.value))
-
-    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
-        """Any one match; if there is none, None, and the query is stored under the row as by :meth:`add`."""
-        _check_row(row)
-        value = np.uint64(query.value)
-        match = self._first(value)
-        if match is None:
-            self._append(value, row)
-        return match
+        found, probes, empty, candidates, row, stored, distance = self._search(
+            np.uint64(query.value), _NO_MATCHES
+        )
+        self._count(probes, empty, candidates)
+        return Match(row, stored, distance) if found else None
 
     def find_all(self, query: Fingerprint) -> list[Match]:
         """All matches, each stored entry once, in no particular order (eq. 6.8)."""
@@ -317,11 +307,6 @@ class _Tables:
         self._count(*answer[1:4])
         return matches[: min(answer[0], most)]
 
-    def _first(self, value: np.uint64) -> Match | None:
-        found, probes, empty, candidates, row, stored, distance = self._search(value, _NO_MATCHES)
-        self._count(probes, empty, candidates)
-        return Match(row, stored, distance) if found else None
-
     def _search(self, value: np.uint64, matches: Words) -> tuple[int, int, int, int, int, int, int]:
         first, second, third, fourth = self._words
         return kernels.search(
@@ -334,13 +319,6 @@ class _Tables:
         stats.probes += probes
         stats.empty_probes += empty
         stats.candidates += candidates
-
-    def _append(self, value: np.uint64, row: int) -> None:
-        self._tail[0, self._tail_size] = value
-        self._tail[1, self._tail_size] = row
-        self._tail_size += 1
-        if self._tail_size == self._tail_entries:
-            self._merge(self._tail[0], self._tail[1])
 
     def _merge(self, values: Words, rows: Words) -> None:
         """Empty the tail: these entries, all levels that are too small and the first that can hold them

@@ -601,36 +601,6 @@ def test_a_value_that_is_no_fingerprint_leaves_nothing_behind(value: int) -> Non
     assert len(index) == 1
 
 
-def test_find_first_or_add(make_index: Callable[[int], Index]) -> None:
-    index = make_index(3)
-    wanted = query(0xABCDEF)
-
-    assert index.find_first_or_add(wanted, 1) is None
-    assert index.find_first_or_add(wanted, 2) == (1, 0xABCDEF, 0)
-    assert len(index) == 1
-
-
-def test_find_first_or_add_grows(make_index: Callable[[int], Index]) -> None:
-    index = make_index(0)
-    rng = np.random.default_rng(3)
-    values = np.unique(rng.integers(0, ALL_ONES, size=6000, dtype=np.uint64))
-    for row, value in enumerate(values):
-        assert index.find_first_or_add(query(int(value)), row) is None
-
-    assert len(index) == len(values)
-    assert all(int(value) in index for value in values)
-
-
-def test_replace(make_index: Callable[[int], Index]) -> None:
-    index = make_index(0)
-    index.add(5, 1)
-
-    assert not index.replace(6, 7, 1)
-    assert index.replace(5, 7, 1)
-    assert 5 not in index
-    assert index.find_first(query(7)) == (1, 7, 0)
-
-
 class TestManyQueries:
     """One call for many queries answers as one call for each."""
 
@@ -835,7 +805,8 @@ def test_memory_does_not_grow_by_replacing() -> None:
     for _ in range(5):
         for row in rng.permutation(len(values)).tolist():
             other = int(rng.integers(0, ALL_ONES, dtype=np.uint64))
-            assert index.replace(values[row], other, row)
+            assert index.remove(values[row], row)
+            index.add(other, row)
             values[row] = other
 
     assert index.nbytes <= 1.1 * before
@@ -1103,15 +1074,6 @@ class IndexAgainstScan(RuleBasedStateMachine):
             assert self.scan.remove(value, row)
             self.entries.remove((value, row))
 
-    @rule(data=st.data(), low=st.integers(0, 15))
-    def replace(self, data: st.DataObject, low: int) -> None:
-        if self.entries:
-            value, row = data.draw(st.sampled_from(self.entries))
-            assert self.psm.replace(value, low, row)
-            assert self.scan.replace(value, low, row)
-            self.entries.remove((value, row))
-            self.entries.append((low, row))
-
     @rule(row=st.integers(0, 2**31))
     def remove_what_is_not_there(self, row: int) -> None:
         assert not self.psm.remove(1 << 40, row)
@@ -1120,16 +1082,6 @@ class IndexAgainstScan(RuleBasedStateMachine):
     @rule()
     def save_and_load(self) -> None:
         self.psm = PSMIndex.from_arrays(self.psm.arrays(), max_distance=2, recall=1.0)
-
-    @rule(prefix=st.integers(0, 3), low=st.integers(0, 15), seed=st.integers(0, 9), row=st.integers(0, 2**31))
-    def find_or_add(self, prefix: int, low: int, seed: int, row: int) -> None:
-        wanted = query(prefix << 62 | low, seed=seed)
-        exact = self.scan.find_all(wanted)
-        match = self.psm.find_first_or_add(wanted, row)
-        assert match in exact if exact else match is None
-        if not exact:
-            self.scan.add(wanted.value, row)
-            self.entries.append((wanted.value, row))
 
     @rule(high=st.integers(0, 255), low=st.integers(0, 15), seed=st.integers(0, 9))
     def search(self, high: int, low: int, seed: int) -> None:

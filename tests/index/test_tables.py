@@ -193,17 +193,6 @@ class TestFinding:
         assert sorted(match.row for match in index.find_all(query(0))) == list(range(1050))
         assert index.stats.queries == 1
 
-    def test_find_first_or_add_adds_only_what_is_new(self, make: Callable[[int, int], Tables]) -> None:
-        index = make(3, 10)
-        stored = numbers(500)
-
-        assert [index.find_first_or_add(query(int(v)), row) for row, v in enumerate(stored)] == [None] * 500
-        found = [index.find_first_or_add(query(v), 1000 + row) for row, v in enumerate(near(stored, 3))]
-
-        assert found == [Match(row, int(value), 3) for row, value in enumerate(stored)]
-        assert len(index) == 500
-        assert index.stats.queries == 1000
-
     def test_one_at_a_time_and_all_at_once_are_the_same(self, make: Callable[[int, int], Tables]) -> None:
         at_once, one_by_one, stored = make(3, 1), make(3, 1), numbers(1100)
         at_once.extend(stored[:1], np.arange(1))
@@ -250,7 +239,6 @@ class TestChanging:
             index.add(42, 7)
 
             assert not index.remove(42, row)
-            assert not index.replace(42, 43, row)
             assert index.find_all(query(42)) == [(7, 42, 0)]
 
     def test_removed_entries_give_their_memory_back(self, make: Callable[[int, int], Tables]) -> None:
@@ -328,8 +316,6 @@ class TestWrongArguments:
             index.add(5, row)
         with pytest.raises(ConfigurationError, match=message):
             index.extend(numbers(2), np.array([1, row]))
-        with pytest.raises(ConfigurationError, match=message):
-            index.find_first_or_add(query(5), row)
         with pytest.raises(ConfigurationError, match="a row for each value, not 1 for 2"):
             index.extend(numbers(2), np.array([1]))
         assert len(index) == 0
@@ -358,17 +344,6 @@ class TablesAgainstScan(RuleBasedStateMachine):
         self.scan.extend(stored, rows)
         self.entries += many
 
-    @rule(value=values(), row=st.integers(0, NO_ROW - 1))
-    def find_first_or_add(self, value: int, row: int) -> None:
-        exact = self.scan.find_all(query(value))
-        found = self.index.find_first_or_add(query(value), row)
-        if exact:
-            assert found in exact
-        else:
-            assert found is None
-            self.scan.add(value, row)
-            self.entries.append((value, row))
-
     @precondition(lambda self: self.entries)
     @rule(data=st.data(), times=st.integers(1, 20))
     def remove(self, data: st.DataObject, times: int) -> None:
@@ -376,15 +351,6 @@ class TablesAgainstScan(RuleBasedStateMachine):
             value, row = self.entries.pop(data.draw(st.integers(0, len(self.entries) - 1)))
             assert self.index.remove(value, row)
             assert self.scan.remove(value, row)
-
-    @precondition(lambda self: self.entries)
-    @rule(data=st.data(), new_value=values())
-    def replace(self, data: st.DataObject, new_value: int) -> None:
-        value, row = self.entries.pop(data.draw(st.integers(0, len(self.entries) - 1)))
-        assert self.index.replace(value, new_value, row)
-        assert self.scan.remove(value, row)
-        self.scan.add(new_value, row)
-        self.entries.append((new_value, row))
 
     @rule(value=values())
     def search(self, value: int) -> None:

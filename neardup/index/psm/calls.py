@@ -18,7 +18,7 @@ from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.index.psm.instructions import array_at
 from neardup.index.psm.search_queue import BUDGETS, FIELDS
 from neardup.index.psm.tree import CHILDREN
-from neardup.index.psm.walk import search, search_or_add
+from neardup.index.psm.walk import search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,15 +27,10 @@ if TYPE_CHECKING:
 
 Addresses: TypeAlias = "npt.NDArray[np.int64]"
 Search: TypeAlias = "Callable[[Addresses, int, npt.NDArray[np.float64], int, float, int], int]"
-SearchOrAdd: TypeAlias = (
-    "Callable[[Addresses, int, npt.NDArray[np.float64], int, float, int], tuple[int, int]]"
-)
 
 _HEADS, _LOWS, _RESTS, _FREE, _STATE, _TABLES, _SHARES, _TURNINGS, _QUEUE, _MATCHES, _ARRAYS = range(11)
 _ADDRESS, _LENGTH = range(2)
 _MATCH = 3
-
-_TYPES = "(int64[:,::1], uint64, float64[::1], int64, float64, int64)"
 
 
 def addresses_of(arrays: Sequence[npt.NDArray[Any]]) -> Addresses:
@@ -57,13 +52,7 @@ def searching() -> Search:
     :class:`neardup.fingerprint.simhash.Fingerprint` has. OverflowError: ``value`` is negative or has more
     than 64 bits.
     """
-    return machine_code(_search, f"int64{_TYPES}")
-
-
-@cache
-def searching_or_adding() -> SearchOrAdd:
-    """And of :func:`neardup.index.psm.walk.search_or_add`, with ``row`` in place of ``most``."""
-    return machine_code(_search_or_add, f"Tuple((int64, int64)){_TYPES}")
+    return machine_code(_search, "int64(int64[:,::1], uint64, float64[::1], int64, float64, int64)")
 
 
 @brief
@@ -78,22 +67,6 @@ def _search(
     heads, lows, rests, _, state, tables, shares, turnings, queue, matches = _arrays(addresses)
     return search(
         heads, lows, rests, state, np.uint64(value), weights, max_distance, recall, most,
-        tables, shares, turnings, queue, matches,
-    )  # fmt: skip
-
-
-@brief
-def _search_or_add(
-    addresses: Addresses,
-    value: int,
-    weights: npt.NDArray[np.float64],
-    max_distance: int,
-    recall: float,
-    row: int,
-) -> tuple[int, int]:
-    heads, lows, rests, free, state, tables, shares, turnings, queue, matches = _arrays(addresses)
-    return search_or_add(
-        heads, lows, rests, free, state, np.uint64(value), weights, max_distance, recall, row,
         tables, shares, turnings, queue, matches,
     )  # fmt: skip
 

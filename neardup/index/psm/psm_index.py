@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -197,31 +196,12 @@ class PSMIndex:
         self._flush()
         return row >= 0 and bool(tree.remove(*self._arrays(), np.uint64(value), row))
 
-    def replace(self, value: int, new_value: int, row: int) -> bool:
-        if not self.remove(value, row):
-            return False
-        self.add(new_value, row)
-        return True
-
     def find_first(self, query: Fingerprint) -> Match | None:
         if self._waiting_count:
             self._flush()
         addresses = self._known_addresses()
         if self._search(addresses, query.value, query.weights, self.max_distance, self.recall, 1):
             return _match(self._first.tolist())
-        return None
-
-    def find_first_or_add(self, query: Fingerprint, row: int) -> Match | None:
-        row = operator.index(row)
-        check_rows(row, row)
-        self._flush()
-        found, answer = calls.searching_or_adding()(
-            self._known_addresses(), query.value, query.weights, self.max_distance, self.recall, row
-        )
-        if found:
-            return _match(self._first.tolist())
-        if answer == tree.NO_ROOM:
-            self.add(query.value, row)
         return None
 
     def find_all(self, query: Fingerprint) -> list[Match]:

@@ -35,7 +35,6 @@ from neardup.index.psm.search_queue import (
     take,
 )
 from neardup.index.psm.tree import (
-    ADDED,
     CANDIDATES,
     CHILDREN,
     COUNT,
@@ -45,7 +44,6 @@ from neardup.index.psm.tree import (
     QUERIES,
     SHIFT,
     STEP,
-    add,
     child_of,
     place_of,
     signed,
@@ -223,34 +221,6 @@ def _learn(shares: npt.NDArray[np.float64], recall: float, above: float, covered
     elif last < np.inf:
         shares[THRESHOLD] = min(last, 1.0)
     shares[SAVED] = min(shares[SAVED] + covered - recall, _MOST_SAVED)
-
-
-@lean
-def search_or_add(
-    heads: npt.NDArray[np.uint64],
-    lows: npt.NDArray[np.uint32],
-    rests: npt.NDArray[np.uint64],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    value: np.uint64,
-    weights: npt.NDArray[np.float64],
-    max_distance: int,
-    recall: float,
-    row: int,
-    tables: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
-    queue: npt.NDArray[np.int64],
-    matches: npt.NDArray[np.uint64],
-) -> tuple[int, int]:
-    """:func:`search` for one match; if there is none, :func:`neardup.index.psm.tree.add`, with its answer."""
-    found = search(
-        heads, lows, rests, state, value, weights, max_distance, recall, 1, tables, shares, turnings, queue,
-        matches,
-    )  # fmt: skip
-    if found > 0:
-        return found, ADDED
-    return 0, add(heads, lows, rests, free, state, value, row, 0, 0)
 
 
 @lean
