@@ -31,7 +31,7 @@ MODES = {
     "record": "NEARDUP_ACTION=record",
     "defer": "NEARDUP_ACTION=defer",
 }
-STEPS = ("purify", "features", "simhash", "sketch", "search", "store")
+STEPS = ("text", "features", "simhash", "sketch", "search", "store")
 
 
 @contextmanager

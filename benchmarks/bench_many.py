@@ -60,30 +60,30 @@ async def crawl(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     runner = AsyncCrawlerRunner(settings)
     crawler = runner.create_crawler(SiteSpider)
-    taken: list[tuple[str, float]] = []
+    applied: list[tuple[str, float]] = []
     reconciled: list[int] = []
 
     def watch() -> None:
         recorder = recorder_of(crawler)
-        follower = recorder.following._follower
-        take = follower.take
+        reconciler = recorder.other_crawls._reconciler
+        apply = reconciler.apply
 
         def noting(page: Any) -> Any:
-            taken.append((page.url, time()))
-            relations = take(page)
+            applied.append((page.url, time()))
+            relations = apply(page)
             reconciled.extend(relation.duplicate_id for relation in relations)
             return relations
 
-        follower.take = noting  # type: ignore[method-assign]
+        reconciler.apply = noting  # type: ignore[method-assign]
 
     crawler.signals.connect(watch, signals.spider_opened, weak=False)
     await runner.crawl(crawler, url=arguments.start)
     assert crawler.stats is not None
     stats = crawler.stats.get_stats()
     assert stats["finish_reason"] == "finished", stats
-    names = ("pages", "duplicates", "pages_followed", "store_retries")
+    names = ("pages", "duplicates", "pages_of_other_crawls", "store_retries")
     return {
-        "taken": taken,
+        "applied": applied,
         "reconciled": reconciled,
         **{name: stats.get(f"neardup/{name}", 0) for name in names},
     }
@@ -122,7 +122,7 @@ def run(url: str, jobs: list[str], interval: float, delay: float) -> dict[str, A
     canonical = [row.hash_value for row in pages.values() if row.kind in {"new", "changed", "unchanged"}]
     assert len(set(canonical)) == len(canonical), "twins"
     first = {row.actual_url: row.first_seen.astimezone(UTC).timestamp() for row in pages.values()}
-    once = {(number, url): at for number, one in enumerate(done) for url, at in reversed(one["taken"])}
+    once = {(number, url): at for number, one in enumerate(done) for url, at in reversed(one["applied"])}
     delays = [at - first[url] for (_, url), at in once.items()]
     return {
         "pages": len(pages),

@@ -22,7 +22,7 @@ from neardup.index.psm.psm_index import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.text.features import Features
 from neardup.text.folders import html_files, read_page
-from neardup.text.visible_text import purify_bytes
+from neardup.text.visible_text import text_of_bytes
 
 if TYPE_CHECKING:
     from neardup.fingerprint.simhash import Fingerprint
@@ -44,7 +44,7 @@ def fingerprints(folders: list[Path]) -> list[Fingerprint]:
     choice = Features()
     made: dict[int, Fingerprint] = {}
     for page in html_files(folders):
-        extracted = choice.extract(purify_bytes(read_page(page)))
+        extracted = choice.extract(text_of_bytes(read_page(page)))
         fingerprint = simhash.fingerprint(extracted.hashes, extracted.weights)
         if fingerprint is not None and extracted.distinct_words >= FEWEST_FEATURES:
             made.setdefault(fingerprint.value, fingerprint)

@@ -26,7 +26,15 @@ from neardup.fingerprint import simhash, sketch
 from neardup.text import feature_kernels, idf
 from neardup.text.features import HASH, Features
 from neardup.text.folders import html_files, read_page
-from neardup.text.visible_text import _IS_DEEP, _STYLESHEETS, ALT_TEXTS, INLINE, SKIPPED, _pieces, purify_tree
+from neardup.text.visible_text import (
+    _IS_DEEP,
+    _STYLESHEETS,
+    ALT_TEXTS,
+    INLINE,
+    SKIPPED,
+    _pieces,
+    text_of_tree,
+)
 from neardup.text.words import _words_of_any_script, words
 
 if TYPE_CHECKING:
@@ -162,7 +170,7 @@ def purified(bodies: list[bytes], timings: Timings) -> list[str]:
     for body in bodies:
         html = HtmlResponse("http://a.example/", body=body).text
         root = timings.run("parse (parsel; Scrapy has paid it)", parse, html)
-        texts.append(timings.run("purify_tree", purify_tree, root))
+        texts.append(timings.run("text_of_tree", text_of_tree, root))
         walked = {" ".join(timings.run(name, walk, root).split()) for name, walk in WALKS.items()}
         assert not timings.run("walk: is it too deep for XSLT?", _IS_DEEP, root)
         assert len(walked) == 1, "the ways to walk differ"

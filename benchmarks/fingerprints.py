@@ -41,7 +41,7 @@ from neardup.errors import NeardupError
 from neardup.fingerprint import simhash
 from neardup.text.features import HASH, Features
 from neardup.text.folders import html_files, read_page
-from neardup.text.visible_text import purify_bytes
+from neardup.text.visible_text import text_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -213,7 +213,7 @@ def _features() -> Features:
 
 def _read(path: Path) -> tuple[Values, npt.NDArray[np.float64], int, Weights] | None:
     try:
-        extracted = _features().extract(purify_bytes(read_page(path)))
+        extracted = _features().extract(text_of_bytes(read_page(path)))
     except (NeardupError, ValueError):  # lxml's errors are ValueErrors or mean no page
         return None
     made = simhash.fingerprint(extracted.hashes, extracted.weights)

@@ -22,7 +22,7 @@ from neardup.text import idf
 from neardup.text.features import HASH, Features
 from neardup.text.folders import html_files, read_page
 from neardup.text.limits import Limits
-from neardup.text.visible_text import purify_bytes, purify_html
+from neardup.text.visible_text import text_of_bytes, text_of_html
 
 if TYPE_CHECKING:
     import argparse
@@ -97,7 +97,7 @@ def _in_folders(folders: list[str]) -> list[Source]:
 
 
 def _text_of_file(path: Path) -> str:
-    return purify_bytes(read_page(path))
+    return text_of_bytes(read_page(path))
 
 
 def _stored(arguments: argparse.Namespace) -> list[Source]:
@@ -123,7 +123,7 @@ class _Fetched:
         if host in self._asked:
             time.sleep(max(0.0, self._asked[host] + _PAUSE_SECONDS - time.monotonic()))
         try:
-            return purify_html(fetch(url).text)
+            return text_of_html(fetch(url).text)
         finally:
             if host:
                 self._asked[host] = time.monotonic()

@@ -155,7 +155,7 @@ class Detector:
         self.recall: RecallMonitor | None = None
         self.search_seconds = 0.0
         """Spent on look-ups in the index, decisions and insertions."""
-        self.unseated: set[int] = set()
+        self.no_longer_canonical: set[int] = set()
         """Ids of pages that were canonical before and have changed: their duplicates may be like them no
         longer.
         """
@@ -240,7 +240,7 @@ class Detector:
         return self._examine(url, lambda: self.reader.read_html(url, html), always_follow)
 
     def examine_text(self, url: str, text: str, *, always_follow: bool = False) -> Verdict:
-        """Judge a page by its purified text."""
+        """Judge a page by its visible text."""
         return self._examine(url, lambda: self.reader.read_text(text), always_follow)
 
     def _examine(self, url: str, read: Callable[[], Reading], always_follow: bool) -> Verdict:
@@ -270,12 +270,12 @@ class Detector:
             or reading.sketch is None
             or reading.distinct_words < self.options.min_features
         ):
-            self.place(row, reading.fingerprint.value if reading.fingerprint else 0, canonical=NONE)
+            self.set_canonical(row, reading.fingerprint.value if reading.fingerprint else 0, canonical=NONE)
             kind = Kind.TOO_SHORT
         else:
             if known and self.pages.values[row]:
                 own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
-            found = self._settle(url, row, own_distance, reading)
+            found = self._resolve(url, row, own_distance, reading)
             if found is None and (not known or own_distance != 0):
                 self.verifier.learn(url, reading)
             if found is not None:
@@ -287,7 +287,7 @@ class Detector:
         # One that was too old to be canonical when the crawl began may have duplicates, too.
         was_canonical = standing == row or (known and standing == NONE and kind is not Kind.TOO_SHORT)
         if was_canonical and kind is not Kind.UNCHANGED:
-            self.unseated.add(page_id)
+            self.no_longer_canonical.add(page_id)
         met = self._meet(found.row if found else row)
         follow, why = self._follow(found, met, always_follow=always_follow)
         distance, resemblance = (None, None) if found is None else (found.distance, found.resemblance)
@@ -309,7 +309,7 @@ class Detector:
             text_digest=reading.text_digest,
         )
 
-    def _settle(self, url: str, row: int, own_distance: int | None, reading: Reading) -> Found | None:
+    def _resolve(self, url: str, row: int, own_distance: int | None, reading: Reading) -> Found | None:
         """Give a page its standing; its canonical page, or None if that is the page itself."""
         assert reading.fingerprint is not None
         assert reading.sketch is not None
@@ -319,15 +319,18 @@ class Detector:
             standing == row
             and own_distance == 0
             # With another digest it is the same words in another order, which may have become a copy.
-            and (self.digests.of(row) in (0, digest) or not self.twins(url, value, reading.sketch, digest))
+            and (
+                self.digests.of(row) in (0, digest)
+                or not self.exact_copies(url, value, reading.sketch, digest)
+            )
         ):
             self.sketches.put(row, reading.sketch)  # stored, maybe, before there were sketches and digests
             self.digests.put(row, digest)
             return None
         # Out of the index first: a page must not be found as the canonical page of itself.
-        self.place(row, value, canonical=NONE)
+        self.set_canonical(row, value, canonical=NONE)
         found = self._find(url, standing, reading, digest, row)
-        self.place(row, value, reading.sketch, digest=digest, canonical=found.row if found else row)
+        self.set_canonical(row, value, reading.sketch, digest=digest, canonical=found.row if found else row)
         return found
 
     def gone(self, url: str) -> Verdict | None:
@@ -339,13 +342,13 @@ class Detector:
         if row == NONE:
             return None
         if self.pages.canonical[row] in (row, NONE):
-            self.unseated.add(self.pages.ids[row])
-        self.place(row, 0, canonical=NONE)
+            self.no_longer_canonical.add(self.pages.ids[row])
+        self.set_canonical(row, 0, canonical=NONE)
         page_id = self.pages.ids[row]
         return Verdict(url=url, kind=Kind.GONE, follow=True, reason=reason(Kind.GONE), page_id=page_id)
 
-    def place(
-        self, row: int, value: int, drawn: Compact | None = None, *, digest: int = 0, canonical: int
+    def set_canonical(
+        self, row: int, value: int, compact: Compact | None = None, *, digest: int = 0, canonical: int
     ) -> None:
         """Set the fingerprint (0: none) and the standing of a page.
 
@@ -359,17 +362,19 @@ class Detector:
         self.pages.canonical[row] = canonical
         if canonical == row:
             self.index.add(value, row)
-            if drawn is not None:
-                self.sketches.put(row, drawn)
+            if compact is not None:
+                self.sketches.put(row, compact)
             if digest:
                 self.digests.put(row, digest)
 
-    def twins(self, url: str, value: int, drawn: Compact | None, digest: int) -> list[int]:
+    def exact_copies(self, url: str, value: int, compact: Compact | None, digest: int) -> list[int]:
         """Rows of canonical pages with the very text of a page, told by digest, fingerprint and sketch (if
         known).
         """
         rows = self.digests.rows(digest)
-        return self.verifier.twins(url, value, drawn, rows=rows, pages=self.pages, sketches=self.sketches)
+        return self.verifier.exact_copies(
+            url, value, compact, rows=rows, pages=self.pages, sketches=self.sketches
+        )
 
     def _find(self, url: str, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one of its very text.
@@ -388,8 +393,8 @@ class Detector:
             if found := confirmed(matches=before):
                 return found
         # What is found so is not looked for in the index, nor counted as found there.
-        if twins := self.twins(url, query.value, reading.sketch, digest):
-            return Found(twins[0], 0, 1.0)
+        if copies := self.exact_copies(url, query.value, reading.sketch, digest):
+            return Found(copies[0], 0, 1.0)
         match = self.index.find_first(query)
         if self.recall is not None:
             self.recall.query_answered(query.value, match, rows=len(self.pages), row=row)

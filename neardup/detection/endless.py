@@ -113,10 +113,6 @@ class EndlessWatch:
         self._exhausted: set[int] = set()
         self._remembered = 0
 
-    def __len__(self) -> int:
-        """How many clusters are exhausted."""
-        return len(self._exhausted)
-
     def is_exhausted(self, canonical_id: int) -> bool:
         """Whether the links of the duplicates of a canonical page are to be followed no further."""
         return canonical_id in self._exhausted

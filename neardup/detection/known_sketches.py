@@ -36,13 +36,13 @@ class KnownSketches:
         self._used = 0
         self._free: list[int] = []
 
-    def put(self, row: int, drawn: Compact) -> None:
+    def put(self, row: int, compact: Compact) -> None:
         """Keep the sketch of a page; ValueError if it is of another size."""
-        if drawn.size != self._words:
-            raise ValueError(f"a sketch of {64 * drawn.size} places among those of {64 * self._words}")
+        if compact.size != self._words:
+            raise ValueError(f"a sketch of {64 * compact.size} places among those of {64 * self._words}")
         mapped = len(self._mapped)
         place = int(self._places[row]) - 1 if row < self._places.size else -1
-        if 0 <= place < mapped and np.array_equal(self._mapped[place], drawn):
+        if 0 <= place < mapped and np.array_equal(self._mapped[place], compact):
             return  # a page that has not changed: a recrawl must not copy all that is mapped
         self.drop(row)
         if row >= self._places.size:
@@ -53,34 +53,36 @@ class KnownSketches:
                 self._own = grown(self._own, 0)
             self._used += 1
         start = (place - mapped) * self._words
-        self._own[start : start + self._words] = drawn
+        self._own[start : start + self._words] = compact
         self._places[row] = place + 1
 
-    def put_many(self, of_rows: npt.ArrayLike, drawn: npt.NDArray[np.uint64]) -> None:
+    def put_many(self, of_rows: npt.ArrayLike, compact: npt.NDArray[np.uint64]) -> None:
         """Keep the sketches of n pages, no page twice, as :meth:`put` does one by one; shape (n,) and (n,
         size // 64).
 
         ValueError, and nothing kept, if they are of another size.
         """
         rows = np.asarray(of_rows, dtype=np.int64)
-        if drawn.shape != (rows.size, self._words):
-            raise ValueError(f"{rows.size} sketches of {64 * self._words} places, not an array {drawn.shape}")
+        if compact.shape != (rows.size, self._words):
+            raise ValueError(
+                f"{rows.size} sketches of {64 * self._words} places, not an array {compact.shape}"
+            )
         if not rows.size:
             return
         if (slots := int(rows.max()) + 1) > self._places.size:
             self._places = grown(self._places, slots)
         new = self._places[rows] == 0
-        for row, one in zip(rows[~new].tolist(), drawn[~new], strict=True):
+        for row, one in zip(rows[~new].tolist(), compact[~new], strict=True):
             self.put(row, one)
-        rows, drawn = rows[new], drawn[new]
+        rows, compact = rows[new], compact[new]
         again = min(len(self._free), rows.size)  # places of dropped sketches come first
-        for row, one in zip(rows[:again].tolist(), drawn[:again], strict=True):
+        for row, one in zip(rows[:again].tolist(), compact[:again], strict=True):
             self.put(row, one)
-        rows, drawn = rows[again:], drawn[again:]
+        rows, compact = rows[again:], compact[again:]
         start, end = self._used * self._words, (self._used + rows.size) * self._words
         if end > self._own.size:
             self._own = grown(self._own, end)
-        self._own[start:end] = drawn.ravel()
+        self._own[start:end] = compact.ravel()
         first = len(self._mapped) + self._used + 1
         self._places[rows] = np.arange(first, first + rows.size)
         self._used += rows.size

@@ -1,5 +1,4 @@
-"""Following: a detector takes over what other crawls write while it runs, and two crawls' near-copies become
-one cluster.
+"""Reconciliation: a detector applies what other crawls write; near-copies of two crawls become one cluster.
 
 Two crawls that see near-copies in the same interval call both new, because neither knows the other's yet.
 Whoever reads of the other's page finds that both are canonical and within the rule of each other. Of two such
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from neardup.fingerprint.sketch import Compact
 
 
-class Follower:
+class Reconciler:
     """Tells a detector of pages that others have judged.
 
     ``reconcile``: whether near-copies are made one cluster as they come; if not, :meth:`reconcile_all` does
@@ -43,7 +42,7 @@ class Follower:
         self._left: dict[int, bytes | None] = {}
         """Weak bits of the pages that are not reconciled yet, by row."""
 
-    def take(self, page: StoredPage) -> list[Relation]:
+    def apply(self, page: StoredPage) -> list[Relation]:
         """Take over a page as it is stored, whatever was known of it; the near-copies that have been
         reconciled with it.
         """
@@ -59,7 +58,7 @@ class Follower:
                 pages.canonical[canonical] != canonical
                 or hamming.distance(value, pages.values[canonical]) != page.distance
             ):
-                detector.unseated.add(page.canonical_id)  # it has changed since they were compared
+                detector.no_longer_canonical.add(page.canonical_id)  # it has changed since they were compared
         elif page.value is not None and page.features >= detector.options.min_features:
             canonical = row
         if was_canonical:
@@ -70,15 +69,15 @@ class Follower:
             # One that is new or has changed, though it is known like that, was loaded before its near-copies
             # were looked for.
             if not as_it_was or page.kind == Kind.CHANGED.value:
-                detector.unseated.add(page.page_id)
+                detector.no_longer_canonical.add(page.page_id)
         if canonical != row:
-            detector.place(row, value, canonical=canonical)
+            detector.set_canonical(row, value, canonical=canonical)
             return []
-        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        compact = None if page.sketch is None else sketch.from_bytes(page.sketch)
         if self._reconcile:
-            return self._place(row, value, page.weak_bits, drawn, digest)
+            return self._join(row, value, page.weak_bits, compact, digest)
         self._left[row] = page.weak_bits
-        detector.place(row, value, drawn, digest=digest, canonical=row)
+        detector.set_canonical(row, value, compact, digest=digest, canonical=row)
         return []
 
     def look_again(self, page: StoredPage) -> list[Relation]:
@@ -89,9 +88,9 @@ class Follower:
         row = pages.row(page.url)
         if row == NONE or pages.canonical[row] != row or pages.values[row] != page.value:
             return []
-        drawn = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        compact = None if page.sketch is None else sketch.from_bytes(page.sketch)
         digest = self._detector.verifier.scope.digest(page.url, page.text_digest)
-        return self._place(row, page.value, page.weak_bits, drawn, digest)
+        return self._join(row, page.value, page.weak_bits, compact, digest)
 
     def reconcile_all(self) -> list[Relation]:
         """Reconcile the near-copies of all pages taken over so far, if that was not done as they came; from
@@ -102,8 +101,8 @@ class Follower:
         for row, weak_bits in self._left.items():
             if pages.canonical[row] == row:
                 stored, known = sketches.of(np.array([row]))
-                drawn = stored[0] if known[0] else None
-                done += self._place(row, pages.values[row], weak_bits, drawn, digests.of(row))
+                compact = stored[0] if known[0] else None
+                done += self._join(row, pages.values[row], weak_bits, compact, digests.of(row))
         self._left = {}
         self._reconcile = True
         return done
@@ -117,40 +116,40 @@ class Follower:
         pages.ids[row] = page_id
         return row
 
-    def _place(
-        self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None, digest: int
+    def _join(
+        self, row: int, value: int, weak_bits: bytes | None, compact: Compact | None, digest: int
     ) -> list[Relation]:
         """Place a page that its crawl called canonical among the near-copies known; who is a duplicate by
         that.
         """
         detector, pages = self._detector, self._detector.pages
         page_id = pages.ids[row]
-        detector.place(row, value, canonical=NONE)  # out of the index: it must not find itself
-        rivals = self._rivals(row, value, weak_bits, drawn, digest)
+        detector.set_canonical(row, value, canonical=NONE)  # out of the index: it must not find itself
+        rivals = self._rivals(row, value, weak_bits, compact, digest)
         lower = [rival for rival in rivals if rival[0] < page_id]
         if lower:
             other, distance, resemblance, rival_row = max(
                 lower, key=lambda rival: (rival[2] or 0.0, -rival[0])
             )
-            detector.unseated.add(page_id)
-            detector.place(row, value, canonical=rival_row)
+            detector.no_longer_canonical.add(page_id)
+            detector.set_canonical(row, value, canonical=rival_row)
             return [Relation(page_id, other, distance, resemblance)]
         for other, _, _, rival_row in rivals:
-            detector.place(rival_row, pages.values[rival_row], canonical=row)
-            detector.unseated.add(other)
-        detector.place(row, value, drawn, digest=digest, canonical=row)
+            detector.set_canonical(rival_row, pages.values[rival_row], canonical=row)
+            detector.no_longer_canonical.add(other)
+        detector.set_canonical(row, value, compact, digest=digest, canonical=row)
         return [Relation(other, page_id, distance, resemblance) for other, distance, resemblance, _ in rivals]
 
     def _rivals(
-        self, row: int, value: int, weak_bits: bytes | None, drawn: Compact | None, digest: int
+        self, row: int, value: int, weak_bits: bytes | None, compact: Compact | None, digest: int
     ) -> list[tuple[int, int, float | None, int]]:
         """Id, distance, resemblance and row of the canonical pages that a page is within the rule of.
 
         Exact copies come first, and are told with any content.
         """
         detector, pages = self._detector, self._detector.pages
-        twins = detector.twins(pages.urls[row], value, drawn, digest)
-        copies: list[tuple[int, int, float | None, int]] = [(pages.ids[twin], 0, 1.0, twin) for twin in twins]
+        exact = detector.exact_copies(pages.urls[row], value, compact, digest)
+        copies: list[tuple[int, int, float | None, int]] = [(pages.ids[copy], 0, 1.0, copy) for copy in exact]
         if weak_bits is None or detector.verifier.templates is not None:
             # With learned content, whole sketches do not tell near-copies from pages of one template.
             return copies
@@ -158,8 +157,8 @@ class Follower:
         rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
         stored, known = detector.sketches.of(rows)
         estimates = np.full(rows.size, np.nan)
-        if drawn is not None:
-            estimates = np.where(known, sketch.compact_estimates(stored, drawn), np.nan)
+        if compact is not None:
+            estimates = np.where(known, sketch.compact_estimates(stored, compact), np.nan)
         taken = detector.rule.are_matches(distances, estimates)
         takes = detector.verifier.scope.takes
         return copies + [
@@ -167,11 +166,11 @@ class Follower:
             for other, distance, estimate in zip(
                 rows[taken].tolist(), distances[taken].tolist(), estimates[taken].tolist(), strict=True
             )
-            if other not in twins and takes(pages.urls[row], pages.urls[other])
+            if other not in exact and takes(pages.urls[row], pages.urls[other])
         ]
 
 
-def astray(pages: KnownPages, max_distance: int) -> list[int]:
+def unresolved(pages: KnownPages, max_distance: int) -> list[int]:
     """Ids of pages whose duplicates need settling, because the crawl that should have done it died.
 
     They are duplicates themselves, or gone, or farther than ``max_distance`` from one of their duplicates.

@@ -182,12 +182,11 @@ class HostTemplates:
         known = self._hosts.get(host)
         return _NONE if known is None else known.template
 
-    def own_places(self, host: str, shingles: Hashes, drawn: Hashes) -> Compact | None:
+    def own_places(self, host: str, shingles: Hashes, full_sketch: Hashes) -> Compact | None:
         """Where the sketch of a page holds a shingle that is not template, as the bits of a compact sketch,
         shape (size // 64,).
 
-        ``drawn`` is ``sketch.minwise(shingles, size)``. None if the page has no template that is known by
-        now.
+        ``full_sketch`` is ``sketch.minwise(shingles, size)``. None if no template of the page is known.
         """
         template = self.template(host)
         if not template.size:
@@ -198,9 +197,9 @@ class HostTemplates:
         if own.size == shingles.size:
             return None
         if not own.size:
-            return np.zeros(drawn.size // 64, dtype=np.uint64)
+            return np.zeros(full_sketch.size // 64, dtype=np.uint64)
         # The least of all is the least of its own exactly where one of its own is the least.
-        return sketch.compact((sketch.minwise(own, drawn.size) == drawn).astype(np.uint64))
+        return sketch.compact((sketch.minwise(own, full_sketch.size) == full_sketch).astype(np.uint64))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All that is known but for the last few pages of each host, for a snapshot."""
@@ -254,20 +253,20 @@ def least_places(size: int) -> int:
 
 
 def adjusted(
-    resemblances: Floats, stored: npt.NDArray[np.uint64], drawn: Compact, own_places: Compact | None
+    resemblances: Floats, stored: npt.NDArray[np.uint64], compact: Compact, own_places: Compact | None
 ) -> Floats:
     """Resemblances r' of what is no template, from those of the whole, r; shapes (n,), each 0 to 1.
 
-    ``stored``: compact sketches of the pages compared with, shape (n, size // 64); ``drawn``: that of the
+    ``stored``: compact sketches of the pages compared with, shape (n, size // 64); ``compact``: that of the
     page in hand, ``own_places`` its :meth:`HostTemplates.own_places`. Where too little is its own, or both
     are nothing but template, r' is r.
     """
     if own_places is None:
         return resemblances
     own = int(np.bitwise_count(own_places).sum())
-    if own < least_places(drawn.size * 64):
+    if own < least_places(compact.size * 64):
         return resemblances
-    differing = np.bitwise_count((stored ^ drawn) & own_places).sum(axis=1, dtype=np.int64)
+    differing = np.bitwise_count((stored ^ compact) & own_places).sum(axis=1, dtype=np.int64)
     agreeing = np.maximum(0.0, 1.0 - 2.0 * differing / own)
     x = np.minimum(1.0, 2.0 * agreeing / (1.0 + resemblances))
     return np.asarray(x / (2.0 - x), dtype=np.float64)

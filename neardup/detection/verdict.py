@@ -63,7 +63,7 @@ class Verdict:
     ``distance`` is the Hamming distance to the canonical page, ``resemblance`` the one estimated from the
     sketches of both; ``own_distance`` is the distance to the page's own last version, if it had one.
     ``limit`` is the field of :class:`neardup.text.limits.Limits` that an unjudged page is over. ``features``
-    are its distinct words. ``text_digest`` is that of its purified text; None if it was not read. The ids are
+    are its distinct words. ``text_digest`` is that of its visible text; None if it was not read. The ids are
     those of ``simhash_values``; a page that is not stored has none.
     """
 

@@ -51,11 +51,11 @@ class Verifier:
         if self.templates is not None:
             self.templates.learn(host_of(url), reading.shingles)
 
-    def twins(
+    def exact_copies(
         self,
         url: str,
         value: int,
-        drawn: Compact | None,
+        compact: Compact | None,
         *,
         rows: Sequence[int],
         pages: KnownPages,
@@ -67,10 +67,10 @@ class Verifier:
         Two texts of one digest can be made on purpose. To pass for copies they would need all three.
         """
         alike = [row for row in rows if pages.values[row] == value and self.scope.takes(url, pages.urls[row])]
-        if drawn is None or not alike:
+        if compact is None or not alike:
             return alike
         stored, known = sketches.of(np.array(alike))
-        same = ~known | (stored == drawn).all(axis=1)
+        same = ~known | (stored == compact).all(axis=1)
         return [row for row, is_same in zip(alike, same.tolist(), strict=True) if is_same]
 
     def confirmed(
@@ -90,7 +90,7 @@ class Verifier:
         stored, known = sketches.of(rows)
         resemblances = deciding = sketch.compact_estimates(stored, reading.sketch)
         if self.templates is not None:
-            own = self.templates.own_places(host_of(url), reading.shingles, reading.drawn)
+            own = self.templates.own_places(host_of(url), reading.shingles, reading.full_sketch)
             deciding = site_templates.adjusted(resemblances, stored, reading.sketch, own)
         deciding = np.where(known, deciding, np.nan)
         taken = np.flatnonzero(self.rule.are_matches(distances, deciding))

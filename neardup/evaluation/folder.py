@@ -23,7 +23,7 @@ from neardup.fingerprint import sketch
 from neardup.index.psm.psm_index import RECALL
 from neardup.index.registry import PSM, make_index
 from neardup.text.folders import html_files, read_page
-from neardup.text.visible_text import purify_bytes
+from neardup.text.visible_text import text_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -137,7 +137,7 @@ def _read(
             if b"<" not in data[:_START_OF_FILE]:
                 no_pages += 1  # Apache's lists of the languages of a page are named as pages
             elif (
-                pages.add(path.resolve().as_uri(), purify_bytes(data), min_features=options.min_features)
+                pages.add(path.resolve().as_uri(), text_of_bytes(data), min_features=options.min_features)
                 is None
             ):
                 too_short += 1
@@ -303,7 +303,7 @@ def _mistakes(
         distance = int(np.bitwise_count(prints.values[a] ^ prints.values[b]))
         estimate = float(sketch.compact_estimates(prints.sketches[a : a + 1], prints.sketches[b])[0])
         alike = sketch.resemblance(pages.sets[a], pages.sets[b])
-        texts = (purify_bytes(read_page(paths[row])) for row in (a, b))
+        texts = (text_of_bytes(read_page(paths[row])) for row in (a, b))
         mistakes.append(
             Mistake(kind, pages.names[a], pages.names[b], alike, distance, estimate, diff(*texts))
         )

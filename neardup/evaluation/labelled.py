@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.text.folders import is_page, read_page
-from neardup.text.visible_text import purify_bytes, purify_html
+from neardup.text.visible_text import text_of_bytes, text_of_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,15 +51,15 @@ class Side(NamedTuple):
         return hashlib.blake2b(f"{self.kind} {self.content}".encode("utf-8", "surrogatepass")).digest()
 
     def text(self) -> str:
-        """The purified text; NeardupError if the file cannot be read."""
+        """The visible text; NeardupError if the file cannot be read."""
         if self.kind == "html":
-            return purify_html(self.content)
+            return text_of_html(self.content)
         if self.kind == "text":
             return " ".join(self.content.split())
         path = Path(self.content)
         data = read_page(path)
         if is_page(path.name):
-            return purify_bytes(data)
+            return text_of_bytes(data)
         content = data.decode("utf-8", "replace")
         return Side("", "html" if _TAG.search(content) else "text", content).text()
 
@@ -203,7 +203,7 @@ def _label(path: Path, line: int, row: Mapping[str, Any], *, graded: bool) -> fl
 
 
 def text_of(path: Path, pair: Pair, side: Side) -> str:
-    """The purified text of a side; ConfigurationError names the line if it cannot be read."""
+    """The visible text of a side; ConfigurationError names the line if it cannot be read."""
     try:
         return side.text()
     except NeardupError as exc:

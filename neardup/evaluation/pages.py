@@ -49,10 +49,10 @@ class _Column:
 
     def read(self, text: str) -> None:
         reading = self._reader.read_text(text)
-        made, drawn = reading.fingerprint, reading.sketch
+        made, compact = reading.fingerprint, reading.sketch
         self._values.append(0 if made is None else made.value)
         self._weights.append(np.zeros(FINGERPRINT_BITS) if made is None else made.weights)
-        self._sketches.append(np.zeros(sketch.SIZE // 64, dtype=np.uint64) if drawn is None else drawn)
+        self._sketches.append(np.zeros(sketch.SIZE // 64, dtype=np.uint64) if compact is None else compact)
 
     def prints(self) -> Prints:
         return Prints(
@@ -83,7 +83,7 @@ class Pages:
         return len(self.names)
 
     def add(self, name: str, text: str, *, min_features: int = 0) -> int | None:
-        """Row of a new page with a purified text; None, and nothing is kept, if it has fewer distinct words.
+        """Row of a new page with a visible text; None, and nothing is kept, if it has fewer distinct words.
 
         Raises PageTooLarge, and keeps nothing, if it has too many words.
         """

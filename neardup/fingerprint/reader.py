@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class ReadingSeconds:
     """Seconds spent on each step so far."""
 
-    purify: float = 0.0
+    text: float = 0.0
     features: float = 0.0
     simhash: float = 0.0
     sketch: float = 0.0
@@ -56,15 +56,15 @@ class Reading:
     """What a page is compared by; ``fingerprint`` is None if its content has no features, ``sketch`` if it
     has no words.
 
-    ``shingles`` are those of its text in their order, shape (n,); ``drawn`` is their whole sketch, shape
-    (size,), of which ``sketch`` keeps a bit each. ``text_digest`` is that of the purified text (64 bits,
-    never 0).
+    ``shingles`` are those of its text in their order, shape (n,). ``full_sketch`` is their sketch with all
+    bits, shape (size,); ``sketch`` keeps one bit of each place. ``text_digest`` is that of the visible text
+    (64 bits, never 0).
     """
 
     fingerprint: Fingerprint | None
     sketch: Compact | None
     shingles: Hashes
-    drawn: Hashes
+    full_sketch: Hashes
     distinct_words: int
     text_digest: int
 
@@ -101,7 +101,7 @@ class Reader:
         """
         started = perf_counter()
         text = self.content.text(url, root)
-        self.seconds.purify += perf_counter() - started
+        self.seconds.text += perf_counter() - started
         return self.read_text(text)
 
     def read_html(self, url: str, html: str | bytes) -> Reading:
@@ -111,11 +111,11 @@ class Reader:
         html = html if isinstance(html, str) else decode(html)
         self.limits.check_html(html)
         text = self.content.text_of_html(url, html)
-        self.seconds.purify += perf_counter() - started
+        self.seconds.text += perf_counter() - started
         return self.read_text(text)
 
     def read_text(self, text: str) -> Reading:
-        """Read a purified text."""
+        """Read a visible text."""
         seconds = self.seconds
         started = perf_counter()
         extracted = self.features.extract(text, self.limits.check_words)
@@ -123,15 +123,15 @@ class Reader:
         fingerprint = simhash.fingerprint(extracted.hashes, extracted.weights)
         fingerprinted_at = perf_counter()
         shingles = feature_kernels.shingles(extracted.words, sketch.WIDTH)
-        drawn, compacted = shingles, None
+        full_sketch, compacted = shingles, None
         if shingles.size:
-            drawn = sketch.minwise(shingles, self.scheme.sketch_size)
-            compacted = sketch.compact(drawn)
+            full_sketch = sketch.minwise(shingles, self.scheme.sketch_size)
+            compacted = sketch.compact(full_sketch)
         digest = text_digest(text)
         seconds.features += extracted_at - started
         seconds.simhash += fingerprinted_at - extracted_at
         seconds.sketch += perf_counter() - fingerprinted_at
-        return Reading(fingerprint, compacted, shingles, drawn, extracted.distinct_words, digest)
+        return Reading(fingerprint, compacted, shingles, full_sketch, extracted.distinct_words, digest)
 
 
 def text_digest(text: str) -> int:

@@ -72,7 +72,7 @@ class NearDuplicates:
         self.endless = EndlessWatch(options.endless_after)
         self.links = Links(crawler, self.action, self.endless)
         self.watch = ClusterWatch()
-        self.doomed_items: dict[int, tuple[object, Verdict]] = {}
+        self.items_to_drop: dict[int, tuple[object, Verdict]] = {}
         """Items of duplicates on their way to the pipeline, by ``id()``: items need not be hashable."""
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
         self._closing: Deferred[None] | None = None
@@ -126,10 +126,10 @@ class NearDuplicates:
         try:
             verdict = self._examine(response)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
-            self._cannot_judge(response, exc)
+            self.failed_on(response, exc)
             return None
         set_verdict(response, verdict)
-        self.take(verdict)
+        self.record(verdict)
         return verdict
 
     def _examine(self, response: Response) -> Verdict:
@@ -142,15 +142,14 @@ class NearDuplicates:
             )
         return self.detector.examine_response(response, always_follow=_is_start(response))
 
-    def _cannot_judge(self, response: Response, failure: Exception) -> None:
+    def failed_on(self, response: Response, failure: Exception) -> None:
         """Count a page that the add-on failed on; the first one is logged with what went wrong."""
         self.crawler.stats.inc_value("neardup/failures")
         if not self._warned_unjudged:
             self._warned_unjudged = True
             logger.warning(
                 "neardup: %(url)s cannot be judged and passes untouched; this is a bug of neardup, please"
-                " report it"
-                " (further ones are counted, not logged)",
+                " report it (further ones are counted, not logged)",
                 {"url": response.url},
                 exc_info=failure,
                 extra={"spider": self.crawler.spider},
@@ -161,12 +160,12 @@ class NearDuplicates:
         if response.status in _GONE_STATUSES and request.meta.get("neardup") is not False:
             verdict = self.detector.gone(response.url)
             if verdict is not None:
-                self.take(verdict)
+                self.record(verdict)
 
     def request_dropped(self, request: Request, spider: Spider) -> None:
         self.links.dropped(request)
 
-    def take(self, verdict: Verdict) -> None:
+    def record(self, verdict: Verdict) -> None:
         """Count, log and store a verdict."""
         if self.recorder.error is not None:
             self._database_away(self.recorder.error)
@@ -214,8 +213,8 @@ class NearDuplicates:
         self.recorder.flag(verdict.canonical_id)
         logger.warning(
             "neardup: %(canonical)s has near-duplicates at %(addresses)d addresses, among %(pages)d pages:"
-            " is it an error page, a"
-            " login wall, an empty listing, or filled by scripts? The last of them: %(url)s",
+            " is it an error page, a login wall, an empty listing, or filled by scripts?"
+            " The last of them: %(url)s",
             {
                 "canonical": verdict.canonical_url,
                 "addresses": flag.addresses,
@@ -263,7 +262,7 @@ class NearDuplicates:
         return self.action is Action.SKIP and self.drops_items(verdict) and not verdict.follow
 
     def text(self, response: Response) -> str:
-        """The purified text of an HTML page that has been judged."""
+        """The visible text of an HTML page that has been judged."""
         assert isinstance(response, HtmlResponse)
         return self.detector.reader.content.text(response.url, response.selector.root)
 
@@ -277,10 +276,8 @@ class NearDuplicates:
         is_one = verdict is not None and verdict.canonical_id == cluster
         logger.warning(
             "neardup: the near-duplicates of %(canonical)s have led to nothing new for so long"
-            " (NEARDUP_ENDLESS_AFTER = %(limit)d)"
-            " that their links are followed no further. Is it an endless calendar? Does the site hand out"
-            " ever new addresses?"
-            " The last page: %(url)s",
+            " (NEARDUP_ENDLESS_AFTER = %(limit)d) that their links are followed no further."
+            " Is it an endless calendar? Does the site hand out ever new addresses? The last page: %(url)s",
             {
                 "canonical": verdict.canonical_url if verdict and is_one else f"page {cluster}",
                 "limit": self.options.endless_after,
@@ -328,11 +325,10 @@ class NearDuplicates:
         if self.links.lost_candidates:
             logger.warning(
                 "neardup: %(links)d links of near-duplicates were not followed and stood on no other page"
-                " (%(action)s); such as"
-                " %(examples)s",
+                " (NEARDUP_ENDLESS_AFTER = %(limit)d); such as %(examples)s",
                 {
                     "links": self.links.lost_candidates,
-                    "action": f"NEARDUP_ENDLESS_AFTER = {self.options.endless_after}",
+                    "limit": self.options.endless_after,
                     "examples": ", ".join(self.links.examples),
                 },
                 extra={"spider": self.crawler.spider},
@@ -341,9 +337,8 @@ class NearDuplicates:
         if last is not None and last.is_much_larger:
             self.crawler.stats.set_value("neardup/last_crawl_pages", last.pages)
             logger.warning(
-                "neardup: this crawl has ended with %(now)d pages on hosts where the last one of this"
-                " spider, crawl %(last)d, had"
-                " %(before)d; it has not seen %(examples)s",
+                "neardup: this crawl has ended with %(now)d pages on hosts where the last one of this spider,"
+                " crawl %(last)d, had %(before)d; it has not seen %(examples)s",
                 {
                     "now": last.pages_now,
                     "last": last.crawl_id,

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from neardup.detection.verdict import Verdict
 
 CLUSTER = "neardup_cluster"
-"""Key of the meta of a deferred request: the id of the canonical page whose duplicate it came out of. In the
-meta it survives queues on disk and in Redis, retries and redirects; :meth:`PageLinks.take` keeps it out of
-requests that a spider copies it into.
+"""Key of the meta of a deferred request: id of the canonical page whose duplicate the request came out of.
+
+Meta survives queues on disk and in Redis, retries and redirects. :meth:`PageLinks.lets_pass` takes the key
+out of requests that a spider copies it into.
 """
 
 CHAIN = "neardup_chain"
@@ -139,20 +140,17 @@ class Links:
 
 
 class PageLinks:
-    """The requests of one page; :meth:`take` is asked about each, :meth:`finish` is told that there are no
-    more.
-    """
+    """The requests of one page: :meth:`lets_pass` is asked about each, :meth:`finish` comes last."""
 
     def __init__(self, links: Links, response: Response, verdict: Verdict | None) -> None:
         self._links = links
         self._response = response
         self._verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
-        self._chain = 0 if self._led_by is None else response.meta.get(CHAIN, 0) + 1
         self._new = 0
         self.withheld = 0
 
-    def take(self, request: Request) -> bool:
+    def lets_pass(self, request: Request) -> bool:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
         links, verdict = self._links, self._verdict
         if not self._is_same_page(request):
@@ -171,14 +169,15 @@ class PageLinks:
             links.withhold(request)
             self.withheld += 1
             return False
-        links.defer(request, verdict.canonical_id, self._chain)
+        chain = 0 if self._led_by is None else self._response.meta.get(CHAIN, 0) + 1
+        links.defer(request, verdict.canonical_id, chain)
         return True
 
     def finish(self, text: Callable[[], str]) -> int | None:
         """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
         this exhausts, or None.
 
-        ``text`` gives the purified text of the page.
+        ``text`` gives the visible text of the page.
         """
         verdict, cluster, endless = self._verdict, self._led_by, self._links.endless
         if cluster is None or not 200 <= self._response.status < 300:
@@ -220,6 +219,5 @@ def _carries_an_item(request: Request) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    return ItemAdapter.is_item(value) or ItemAdapter.is_item(
-        getattr(value, "item", None)
-    )  # an ItemLoader has one
+    # An ItemLoader has an item.
+    return ItemAdapter.is_item(value) or ItemAdapter.is_item(getattr(value, "item", None))

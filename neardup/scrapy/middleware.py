@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from neardup.detection.verdict import Verdict
+    from neardup.scrapy.links import PageLinks
 
 logger = logging.getLogger(__name__)
 
@@ -92,19 +93,33 @@ class NearDuplicateMiddleware:
         try:
             async for output in result:
                 if isinstance(output, Request):
-                    if not links.take(output):
+                    if not self._lets_pass(output, links, response):
                         continue
                 elif verdict is not None:
                     self._tell(output, verdict)
                     if drops_items:
-                        self.neardup.doomed_items[id(output)] = output, verdict
+                        self.neardup.items_to_drop[id(output)] = output, verdict
                 yield output
         finally:
+            self._finish(links, response, verdict)
+
+    def _lets_pass(self, request: Request, links: PageLinks, response: Response) -> bool:
+        try:
+            return links.lets_pass(request)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the request is the spider's all the same
+            self.neardup.failed_on(response, exc)
+            return True
+
+    def _finish(self, links: PageLinks, response: Response, verdict: Verdict | None) -> None:
+        try:
             exhausted = links.finish(partial(self.neardup.text, response))
-            if exhausted is not None:
-                self.neardup.exhausted(exhausted, response)
-            if links.withheld and verdict is not None and verdict.page_id is not None:
-                self.neardup.recorder.links_skipped(verdict.page_id, links.withheld)
+        except Exception as exc:  # noqa: BLE001  # an error here would be the callback's for Scrapy
+            self.neardup.failed_on(response, exc)
+            return
+        if exhausted is not None:
+            self.neardup.exhausted(exhausted, response)
+        if links.withheld and verdict is not None and verdict.page_id is not None:
+            self.neardup.recorder.links_skipped(verdict.page_id, links.withheld)
 
     def _tell(self, item: Any, verdict: Verdict) -> None:
         """Write the verdict into the item's field of that name, where the item can have one."""
@@ -118,8 +133,7 @@ class NearDuplicateMiddleware:
                 self._warned = True
                 logger.warning(
                     "NEARDUP_VERDICT_FIELD is %(field)r, but items of type %(type)s do not take it"
-                    " (%(reason)r);"
-                    " they are left as they are (further ones are not logged)",
+                    " (%(reason)r); they are left as they are (further ones are not logged)",
                     {"field": field, "type": type(item).__name__, "reason": exc},
                     extra={"spider": self.neardup.crawler.spider},
                 )

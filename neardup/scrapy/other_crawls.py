@@ -12,7 +12,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from neardup.detection.known_pages import NONE
-from neardup.detection.reconciliation import Follower
+from neardup.detection.reconciliation import Reconciler
 from neardup.errors import DatabaseUnavailable
 from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.store.change_feed import Tail
@@ -46,7 +46,7 @@ _SLICE_SECONDS = 0.002
 """How long the event loop is kept busy with pages of others at a time."""
 
 
-class Following:
+class OtherCrawls:
     """Follows from :meth:`start` to :meth:`stop`, every ``interval`` seconds (0: never), and a last time in
     :meth:`finish`.
 
@@ -65,7 +65,7 @@ class Following:
         self._interval = interval
         # Before anything is loaded: what is written meanwhile may be read twice, but is not missed.
         self._tail = Tail(store, crawl_id, look_back=interval > 0.0)
-        self._follower = Follower(detector, reconcile=reconcile)
+        self._reconciler = Reconciler(detector, reconcile=reconcile)
         self._detector = detector
         self._store = store
         self._crawl_id = crawl_id
@@ -108,7 +108,7 @@ class Following:
         if self._interval > 0.0:
             self._catch_up(writer)
             self._look_at_unsettled(writer)
-        elected, done = self._settle(writer)
+        elected, done = self._resolve(writer)
         if done and self._interval > 0.0:
             self._tail.settle(own=writer.batches + self.batches)
         return elected
@@ -118,8 +118,8 @@ class Following:
         self._look_again(writer)
         for pages in self._tail.read():
             for page in pages:
-                self._take(page, writer)
-        self._pass_on(self._follower.reconcile_all(), writer)
+                self._apply(page, writer)
+        self._pass_on(self._reconciler.reconcile_all(), writer)
 
     def _look_at_unsettled(self, writer: Writer) -> None:
         """Reconcile the pages that crawls before this one have left, and have the duplicates of those that
@@ -129,8 +129,8 @@ class Following:
         for pages in self._tail.unsettled():
             for page, doubtful in pages:
                 if doubtful:
-                    self._detector.unseated.add(page.page_id)
-                self._pass_on(self._follower.look_again(page), writer)
+                    self._detector.no_longer_canonical.add(page.page_id)
+                self._pass_on(self._reconciler.look_again(page), writer)
             count += len(pages)
         if count:
             logger.info(
@@ -139,7 +139,7 @@ class Following:
                 {"pages": count},
             )
 
-    def _settle(self, writer: Writer) -> tuple[Elected, bool]:
+    def _resolve(self, writer: Writer) -> tuple[Elected, bool]:
         """Find canonical pages for the duplicates of pages that are canonical no longer; whether nothing is
         left to do.
 
@@ -154,18 +154,18 @@ class Following:
                 break
             self._forget_missing(writer)
             dropped = writer.dropped()
-            if not (dropped or self._detector.unseated):
+            if not (dropped or self._detector.no_longer_canonical):
                 return elected, True
             for page in self._store.pages_by_id(dropped):
-                self._pass_on(self._follower.take(page), writer)
-            changed = sorted({writer.stored_id(page_id) for page_id in self._detector.unseated})
-            self._detector.unseated.clear()
+                self._pass_on(self._reconciler.apply(page), writer)
+            changed = sorted({writer.stored_id(page_id) for page_id in self._detector.no_longer_canonical})
+            self._detector.no_longer_canonical.clear()
             for some in in_parts(changed, _SETTLED_AT_ONCE):
                 found, pages = self._store.settle(self._crawl_id, some, self._detector.rule)
                 self.batches += 1
                 elected += found
                 for page in pages:
-                    self._pass_on(self._follower.take(page), writer)
+                    self._pass_on(self._reconciler.apply(page), writer)
             if self._interval > 0.0:
                 self._catch_up(writer)
         return elected, False
@@ -178,7 +178,7 @@ class Following:
         for url in writer.missing():
             row = pages.row(url)
             if row != NONE and pages.canonical[row] == row:
-                self._detector.place(row, 0, canonical=NONE)
+                self._detector.set_canonical(row, 0, canonical=NONE)
 
     def _look_again(self, writer: Writer) -> None:
         """Before the tail is read: note what of this crawl counts more, and under which ids its pages are
@@ -203,7 +203,7 @@ class Following:
         parts = self._tail.read()
         try:
             while not self._stopping and (pages := await self._next(parts)):
-                await self._take_in_slices(pages, writer)
+                await self._apply_in_slices(pages, writer)
         except DatabaseUnavailable as exc:
             self._warn(exc)
         except Exception:
@@ -218,17 +218,17 @@ class Following:
         await run_in_thread(lambda: found.extend(next(parts, [])))
         return found
 
-    async def _take_in_slices(self, pages: list[StoredPage], writer: Writer) -> None:
+    async def _apply_in_slices(self, pages: list[StoredPage], writer: Writer) -> None:
         started = perf_counter()
         for page in pages:
             if self._stopping:
                 return
-            self._take(page, writer)
+            self._apply(page, writer)
             if perf_counter() - started > _SLICE_SECONDS:
                 await sleep(0)
                 started = perf_counter()
 
-    def _take(self, page: StoredPage, writer: Writer) -> None:
+    def _apply(self, page: StoredPage, writer: Writer) -> None:
         known = self._detector.pages
         row = known.row(page.url)
         if row != NONE and (
@@ -237,7 +237,7 @@ class Following:
         ):
             return
         self.pages += 1
-        self._pass_on(self._follower.take(page), writer)
+        self._pass_on(self._reconciler.apply(page), writer)
 
     def _pass_on(self, relations: Iterable[Relation], writer: Writer) -> None:
         for relation in relations:

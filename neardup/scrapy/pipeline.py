@@ -54,7 +54,7 @@ class NearDuplicatePipeline:
             if not self.neardup.drops_items(verdict):
                 return item
         else:
-            _, verdict = self.neardup.doomed_items.pop(id(item), (None, None))
+            _, verdict = self.neardup.items_to_drop.pop(id(item), (None, None))
         if verdict is None:
             return item
         self.neardup.crawler.stats.inc_value("neardup/items_dropped")
@@ -69,8 +69,8 @@ class NearDuplicatePipeline:
                 self._warned = True
                 logger.warning(
                     "An item of type %(type)s has no text in its field %(content)r (NEARDUP_CONTENT_FIELD)"
-                    " or no URL in"
-                    " %(url)r (NEARDUP_URL_FIELD); such items pass untouched (further ones are not logged)",
+                    " or no URL in %(url)r (NEARDUP_URL_FIELD); such items pass untouched"
+                    " (further ones are not logged)",
                     {
                         "type": type(item).__name__,
                         "content": options.content_field,
@@ -80,5 +80,5 @@ class NearDuplicatePipeline:
                 )
             return None
         verdict = self.neardup.detector.examine_html(url, content)
-        self.neardup.take(verdict)
+        self.neardup.record(verdict)
         return verdict

@@ -11,7 +11,7 @@ from neardup.detection.detector import Detector
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.errors import NeardupError, StoreError
 from neardup.scrapy.options import Share, data_folder
-from neardup.scrapy.other_crawls import Following
+from neardup.scrapy.other_crawls import OtherCrawls
 from neardup.scrapy.restart import Restart
 from neardup.store import starvation
 from neardup.store.store import Store
@@ -45,7 +45,7 @@ class Recorder:
         self.detector = Detector(
             options.detector, reader=reader, first_id=self.crawl_id * PAGES_PER_CRAWL + 1
         )
-        self.following = Following(
+        self.other_crawls = OtherCrawls(
             self.detector,
             self.store,
             self.crawl_id,
@@ -79,12 +79,12 @@ class Recorder:
 
     def start(self) -> None:
         """Take over what other crawls store from now on."""
-        self.following.start(self.writer)
+        self.other_crawls.start(self.writer)
 
     def put(self, verdict: Verdict) -> None:
         """Have a verdict stored."""
         self.writer.put(verdict)
-        self.following.judged(verdict.page_id)
+        self.other_crawls.judged(verdict.page_id)
 
     def flag(self, page_id: int) -> None:
         """Have it stored that a canonical page deserves a look."""
@@ -96,7 +96,7 @@ class Recorder:
 
     async def stop(self) -> None:
         """Take over no more of other crawls between the pages of this one."""
-        await self.following.stop()
+        await self.other_crawls.stop()
 
     def close(self, reason: str, counts: Callable[[], Mapping[str, int]]) -> None:
         """Store what is still waiting and the end of the crawl; StoreError says what could not be stored.
@@ -108,11 +108,11 @@ class Recorder:
                 self.detector.recall.close()
             self.writer.flush()
             if self.writer.error is None:
-                self._settle()
+                self._resolve()
             self.writer.close()
             self.store.finish_crawl(self.crawl_id, reason=reason, counts=counts())
             if self.writer.rows_rejected == 0:  # what is known is what is stored
-                self.restart.save(self.writer.batches + self.following.batches)
+                self.restart.save(self.writer.batches + self.other_crawls.batches)
             # On the connection that has just answered: one of its own might wait for minutes.
             with self.store.reading(patiently=False) as connection:
                 self.last_crawl = starvation.last_crawl(connection, self.crawl_id)
@@ -125,18 +125,18 @@ class Recorder:
             "rows_written": self.writer.rows_written,
             "rows_rejected": self.writer.rows_rejected,
             "store_retries": self.writer.retries,
-            "pages_followed": self.following.pages,
-            "reconciled": self.following.reconciled,
+            "pages_of_other_crawls": self.other_crawls.pages,
+            "reconciled": self.other_crawls.reconciled,
             "seconds/store": round(self.writer.seconds, 6),
         }
 
-    def _settle(self) -> None:
+    def _resolve(self) -> None:
         """Find canonical pages for the duplicates of pages that are canonical no longer.
 
         Whatever happens, the crawl comes to its end: what is not settled the next one settles.
         """
         try:
-            elected = self.following.finish(self.writer)
+            elected = self.other_crawls.finish(self.writer)
         except StoreError as exc:
             logger.warning(
                 "neardup: the next crawl is to settle what other crawls changed: %(error)s", {"error": exc}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from neardup.detection import snapshot
 from neardup.detection.detector_arrays import arrays_of, restore_arrays
-from neardup.detection.reconciliation import astray
+from neardup.detection.reconciliation import unresolved
 from neardup.detection.snapshot import SnapshotError, SnapshotMissing
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class Restart:
         if not self._load_snapshot():
             source = "tables"
             self.detector.restore(self.store.known_pages(max_age=self.max_age))
-        # What a crawl that died has left to settle is settled at the end of this one.
-        self.detector.unseated.update(astray(self.detector.pages, self.detector.rule.max_distance))
+        # What a crawl that died has left unresolved is resolved at the end of this one.
+        left = unresolved(self.detector.pages, self.detector.rule.max_distance)
+        self.detector.no_longer_canonical.update(left)
         logger.info(
-            "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages, %(canonical)d of them"
-            " canonical,"
-            " loaded from the %(source)s in %(seconds).2f s",
+            "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages,"
+            " %(canonical)d of them canonical, loaded from the %(source)s in %(seconds).2f s",
             {
                 "crawl": self.crawl_id,
                 "database": self.store.location,

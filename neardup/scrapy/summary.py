@@ -25,7 +25,7 @@ STAT_OF_KIND = {
 STAT_OF_LIMIT = {field.name: f"neardup/unjudged/{field.name}" for field in fields(Limits)}
 """Of the unjudged, those over this limit."""
 
-_STEPS = ("purify", "features", "simhash", "sketch", "search", "store")
+_STEPS = ("text", "features", "simhash", "sketch", "search", "store")
 
 
 def _count(stats: Mapping[str, Any], name: str) -> int:

@@ -31,12 +31,12 @@ from neardup.address import host_of
 from neardup.errors import ConfigurationError
 from neardup.text.visible_text import (
     ALT_TEXTS,
+    cleaned,
     decode,
     is_deep,
     parse,
-    purify_parts,
-    purify_text,
-    purify_tree,
+    text_of_parts,
+    text_of_tree,
     tops,
 )
 from neardup.text.words import words
@@ -143,11 +143,11 @@ class Content:
                 etree.tostring(top, encoding="unicode", method="html", with_tail=False) for top in tops(root)
             )
             if len(source) > MOST_FOR_MAIN:
-                return purify_tree(root, alt_texts=self.alt_texts)
-            chosen = purify_text(self._extract(source))
+                return text_of_tree(root, alt_texts=self.alt_texts)
+            chosen = cleaned(self._extract(source))
         else:
-            return purify_tree(root, alt_texts=self.alt_texts)
-        return chosen if _is_enough(chosen) else purify_tree(root, alt_texts=self.alt_texts)
+            return text_of_tree(root, alt_texts=self.alt_texts)
+        return chosen if _is_enough(chosen) else text_of_tree(root, alt_texts=self.alt_texts)
 
     def text_of_html(self, url: str, html: str | bytes) -> str:
         """:meth:`text` of a page in a string, or in bytes of unknown encoding."""
@@ -167,9 +167,9 @@ def _selected(root: etree._Element, rule: _Rule, *, alt_texts: bool) -> str:
     if rule.exclude is not None:
         excluded = frozenset(_matches(rule.exclude, parts))
     if rule.include is None:
-        return purify_parts(parts, excluded, alt_texts=alt_texts)
+        return text_of_parts(parts, excluded, alt_texts=alt_texts)
     included = _matches(rule.include, parts)
-    return purify_parts(_outermost(included, excluded), excluded, alt_texts=alt_texts)
+    return text_of_parts(_outermost(included, excluded), excluded, alt_texts=alt_texts)
 
 
 def _outermost(included: list[etree._Element], excluded: frozenset[etree._Element]) -> list[etree._Element]:

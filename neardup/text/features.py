@@ -171,7 +171,7 @@ class Features:
         self.max_distance, self.verified_max_distance = _BASES[kind]
 
     def extract(self, text: str, check: Callable[[int], None] | None = None) -> Extracted:
-        """Words and features of a purified text; all empty if it has no words, no features if it has stop
+        """Words and features of a visible text; all empty if it has no words, no features if it has stop
         words only.
 
         ``check`` is told the number of words, and may raise.

@@ -127,19 +127,19 @@ _URL_REST = regex.compile(rf"\A{_URL_CHARACTER}*+", regex.V1)
 _WWW = regex.compile(rf"(?<![\w--{UNSPACED}])(?i:www)\.(?=\w){_URL_CHARACTER}*+", regex.V1)
 
 
-def purify_tree(root: etree._Element, *, alt_texts: bool = ALT_TEXTS) -> str:
+def text_of_tree(root: etree._Element, *, alt_texts: bool = ALT_TEXTS) -> str:
     """Visible text of the page, or of the part of it, whose parsed tree has this root; words apart by single
     spaces.
 
     ``alt_texts``: those of images count, too.
 
-    >>> purify_tree(etree.HTML("<h1>A <i>p</i>age</h1><p>See <a href='/x'>more</a><br>at www.a.example"))
+    >>> text_of_tree(etree.HTML("<h1>A <i>p</i>age</h1><p>See <a href='/x'>more</a><br>at www.a.example"))
     'A page See more at'
     """
-    return purify_parts(tops(root), alt_texts=alt_texts)
+    return text_of_parts(tops(root), alt_texts=alt_texts)
 
 
-def purify_parts(
+def text_of_parts(
     parts: Iterable[etree._Element],
     left_out: frozenset[etree._Element] = frozenset(),
     *,
@@ -152,12 +152,10 @@ def purify_parts(
     """
     parts = list(parts)
     by_loop = bool(left_out) or len(parts) > _MANY_PARTS
-    return purify_text(
-        " ".join(_text(part, left_out, alt_texts=alt_texts, by_loop=by_loop) for part in parts)
-    )
+    return cleaned(" ".join(_text(part, left_out, alt_texts=alt_texts, by_loop=by_loop) for part in parts))
 
 
-def purify_text(text: str) -> str:
+def cleaned(text: str) -> str:
     """A text taken from a page by other means, without URLs and invisible characters; words apart by single
     spaces.
     """
@@ -166,27 +164,27 @@ def purify_text(text: str) -> str:
     return " ".join(_without_urls(text).split())
 
 
-def purify_html(html: str) -> str:
-    """:func:`purify_tree` of a page in a string, parsed as Scrapy does (parsel's ``create_root_node``).
+def text_of_html(html: str) -> str:
+    """:func:`text_of_tree` of a page in a string, parsed as Scrapy does (parsel's ``create_root_node``).
 
     Raises PageTooLarge if it is over the default limits; so do the next two.
 
-    >>> purify_html("<title>Not this</title>but <b>t</b>his")
+    >>> text_of_html("<title>Not this</title>but <b>t</b>his")
     'but this'
     """
     limits = Limits()
     limits.check_size(html)
     limits.check_html(html)
     root = parse(html)
-    return "" if root is None else purify_tree(root)
+    return "" if root is None else text_of_tree(root)
 
 
-def purify_bytes(data: bytes, encoding: str | None = None) -> str:
-    """:func:`purify_html` of a page in bytes; ``encoding`` is tried first, then what
+def text_of_bytes(data: bytes, encoding: str | None = None) -> str:
+    """:func:`text_of_html` of a page in bytes; ``encoding`` is tried first, then what
     ``UnicodeDammit`` finds.
     """
     Limits().check_size(data)
-    return purify_html(decode(data, encoding))
+    return text_of_html(decode(data, encoding))
 
 
 def tops(root: etree._Element) -> Iterator[etree._Element]:
@@ -214,7 +212,7 @@ def parse(html: str) -> etree._Element | None:
 
 
 def decode(data: bytes, encoding: str | None = None) -> str:
-    """A page in bytes as a string; see :func:`purify_bytes`."""
+    """A page in bytes as a string; see :func:`text_of_bytes`."""
     if not data:
         return ""
     known = [encoding] if encoding else []

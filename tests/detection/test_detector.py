@@ -113,7 +113,7 @@ class TestVerdicts:
         one.examine_html("u", TEXTS["fig"])
 
         spent = one.reader.seconds
-        assert min(spent.purify, spent.features, spent.simhash, spent.sketch, one.search_seconds) > 0.0
+        assert min(spent.text, spent.features, spent.simhash, spent.sketch, one.search_seconds) > 0.0
 
     def test_fragment_is_no_part_of_the_page(self) -> None:
         one = detector()

@@ -139,7 +139,7 @@ class TestStanding:
         again = one.examine_text("u7", texts[8])
 
         assert (again.kind, again.canonical_url, again.own_distance) == (Kind.DUPLICATE, "u8", 0)
-        assert one.unseated == {8}
+        assert one.no_longer_canonical == {8}
         assert one.examine_text("new", texts[7]).kind is Kind.NEW
         assert one.examine_text("u7", texts[8]).canonical_url == "u8"
 

@@ -31,7 +31,7 @@ from neardup.evaluation.pages import Pages
 from neardup.evaluation.result import Choices, Result, Trial
 from neardup.fingerprint import sketch
 from neardup.text.features import Features
-from neardup.text.visible_text import purify_bytes
+from neardup.text.visible_text import text_of_bytes
 from tests.support.places import PAGES, ROOT
 from tests.support.real_pages import near_duplicates
 
@@ -353,7 +353,7 @@ def made() -> Result:
 def known() -> Pages:
     pages = Pages([Features()])
     for path in sorted(PAGES.rglob("*.html")):
-        pages.add(path.name, purify_bytes(path.read_bytes()))
+        pages.add(path.name, text_of_bytes(path.read_bytes()))
     return pages
 
 

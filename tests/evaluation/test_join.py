@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from neardup.evaluation.join import similar_pairs
 from neardup.fingerprint import sketch
 from neardup.text.features import Features
-from neardup.text.visible_text import purify_bytes
+from neardup.text.visible_text import text_of_bytes
 from tests.support.real_pages import real_pages
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_larger_sets_of_common_and_rare_elements(seed: int, cut: float) -> None:
 def test_real_pages(cut: float) -> None:
     choice = Features()
     sets = [
-        sketch.shingle_set(choice.extract(purify_bytes(page.read_bytes())).words)
+        sketch.shingle_set(choice.extract(text_of_bytes(page.read_bytes())).words)
         for page in real_pages()[:120]
     ]
 

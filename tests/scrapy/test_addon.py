@@ -121,7 +121,7 @@ class TestActions:
         assert done.stats["item_dropped_reasons_count/NearDuplicate"] == 1
         extension = done.crawler.get_extension(NearDuplicates)
         assert extension is not None
-        assert extension.doomed_items == {}
+        assert extension.items_to_drop == {}
 
     def test_skip_does_not_call_the_callback(self, small_site: Site, settings: dict[str, Any]) -> None:
         called: list[str] = []
@@ -813,7 +813,7 @@ class TestLog:
         assert "duplicates  1 (20.0 %), 0 of them exact" in summary
         assert "links       2 deferred, 0 not followed\n" in summary
         assert "saved       at least 0 requests\n" in summary
-        assert "purify" in summary
+        assert "text" in summary
         assert "neardup.db" in summary
 
     def test_progress_while_it_runs(

@@ -64,7 +64,7 @@ def links() -> Links:
     ],
 )
 def test_links_wait(links: Links, request_: Request) -> None:
-    assert links.of(response(), DUPLICATE).take(request_)
+    assert links.of(response(), DUPLICATE).lets_pass(request_)
 
     assert request_.priority == -DEFERRED
     assert request_.meta[CLUSTER] == 1
@@ -101,7 +101,7 @@ def test_what_is_no_link_to_another_page_is_not_touched(
         links.endless.led(1, Led.NOTHING)
     before = request_.to_dict(spider=SPIDER)
 
-    assert links.of(response(), DUPLICATE).take(request_)
+    assert links.of(response(), DUPLICATE).lets_pass(request_)
 
     assert request_.to_dict(spider=SPIDER) == before
 
@@ -110,21 +110,21 @@ def test_links_of_other_pages_are_not_touched(links: Links) -> None:
     for verdict in (NEW, None):
         request = Request("http://shop.example/other")
 
-        assert links.of(response(), verdict).take(request)
+        assert links.of(response(), verdict).lets_pass(request)
 
         assert (request.priority, request.meta) == (0, {})
 
 
 def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
-    links.of(response(), NEW).take(Request("http://shop.example/known"))
+    links.of(response(), NEW).lets_pass(Request("http://shop.example/known"))
     known, alone = (
         Request("http://shop.example/known", priority=5),
         Request("http://shop.example/alone", priority=5),
     )
     page = links.of(response(), DUPLICATE)
 
-    assert page.take(known)
-    assert page.take(alone)
+    assert page.lets_pass(known)
+    assert page.lets_pass(alone)
 
     assert (known.priority, alone.priority) == (5 - REPEATED, 5 - DEFERRED)
 
@@ -132,18 +132,18 @@ def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
 def test_a_priority_taken_over_from_the_response_is_not_lowered_again(links: Links) -> None:
     request = Request("http://shop.example/other", priority=-DEFERRED)
 
-    links.of(response(), DUPLICATE).take(request)
+    links.of(response(), DUPLICATE).lets_pass(request)
 
     assert request.priority == -DEFERRED
 
 
 def test_the_longer_a_chain_of_duplicates_the_later_is_its_end(links: Links) -> None:
     first = Request("http://shop.example/1")
-    links.of(response(), DUPLICATE).take(first)
+    links.of(response(), DUPLICATE).lets_pass(first)
     second = Request("http://shop.example/2")
-    links.of(response(first.meta), DUPLICATE).take(second)
+    links.of(response(first.meta), DUPLICATE).lets_pass(second)
     late = Request("http://shop.example/3")
-    links.of(response({CLUSTER: 1, CHAIN: 1_000}), DUPLICATE).take(late)
+    links.of(response({CLUSTER: 1, CHAIN: 1_000}), DUPLICATE).lets_pass(late)
 
     assert [request.priority for request in (first, second, late)] == [
         -DEFERRED,
@@ -157,8 +157,8 @@ def test_a_cluster_that_a_spider_copies_does_not_spread(links: Links) -> None:
     retry = Request(URL, meta={CLUSTER: 7})
     page = links.of(response({CLUSTER: 7}), NEW)
 
-    assert page.take(copied)
-    assert page.take(retry)
+    assert page.lets_pass(copied)
+    assert page.lets_pass(retry)
 
     assert CLUSTER not in copied.meta
     assert retry.meta[CLUSTER] == 7
@@ -166,11 +166,11 @@ def test_a_cluster_that_a_spider_copies_does_not_spread(links: Links) -> None:
 
 def test_nofollow_withholds_only_what_another_page_has_too(links: Links) -> None:
     links.action = Action.NOFOLLOW
-    links.of(response(), NEW).take(Request("http://shop.example/known"))
+    links.of(response(), NEW).lets_pass(Request("http://shop.example/known"))
     page = links.of(response(), DUPLICATE)
 
-    assert not page.take(Request("http://shop.example/known"))
-    assert page.take(Request("http://shop.example/alone"))
+    assert not page.lets_pass(Request("http://shop.example/known"))
+    assert page.lets_pass(Request("http://shop.example/alone"))
 
     assert page.withheld == 1
     assert links.lost_candidates == 0
@@ -181,13 +181,13 @@ class TestExhausted:
     def exhausted(self, links: Links) -> Links:
         self.waiting = [Request(f"http://shop.example/{name}") for name in ("known", "alone")]
         for request in self.waiting:
-            links.of(response(), DUPLICATE).take(request)
+            links.of(response(), DUPLICATE).lets_pass(request)
         for _ in range(3):
             links.endless.led(1, Led.NOTHING)
         return links
 
     def test_links_are_withheld_and_counted(self, exhausted: Links) -> None:
-        assert not exhausted.of(response(), DUPLICATE).take(Request("http://shop.example/next"))
+        assert not exhausted.of(response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
 
         assert exhausted.lost_candidates == 1
         assert exhausted.examples == ["http://shop.example/next"]
@@ -198,13 +198,13 @@ class TestExhausted:
 
     def test_but_not_what_another_page_has_led_to_meanwhile(self, exhausted: Links) -> None:
         # Scrapy does not take the request of the other page, because the one that waits is the same.
-        exhausted.of(response(), NEW).take(Request("http://shop.example/known"))
+        exhausted.of(response(), NEW).lets_pass(Request("http://shop.example/known"))
 
         assert [exhausted.is_withheld_now(request) for request in self.waiting] == [False, True]
 
     def test_a_link_that_turns_up_elsewhere_is_no_candidate_any_more(self, exhausted: Links) -> None:
-        exhausted.of(response(), DUPLICATE).take(Request("http://shop.example/next"))
-        assert exhausted.of(response(), NEW).take(Request("http://shop.example/next"))
+        exhausted.of(response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
+        assert exhausted.of(response(), NEW).lets_pass(Request("http://shop.example/next"))
 
         assert exhausted.lost_candidates == 0
 
@@ -212,7 +212,7 @@ class TestExhausted:
         page = exhausted.of(response({CLUSTER: 1}), NEW)
         page.finish(str)
 
-        assert exhausted.of(response(), DUPLICATE).take(Request("http://shop.example/next"))
+        assert exhausted.of(response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
 
 
 @pytest.mark.parametrize(

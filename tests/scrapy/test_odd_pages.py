@@ -165,6 +165,54 @@ def test_urls_are_data(site: Site, settings: dict[str, Any]) -> None:
         assert sorted(page.url for page in store.known_pages()) == sorted(item["url"] for item in done.items)
 
 
+class Broken(HtmlResponse):
+    """A response of a middleware of the user's, with a defect."""
+
+    @property
+    def selector(self) -> Any:
+        raise RuntimeError("as middlewares do")
+
+
+class BrokenResponses:
+    """A downloader middleware that answers with :class:`Broken` where the URL says so."""
+
+    async def process_response(self, request: Any, response: Response) -> Response:
+        if not request.url.endswith("broken"):
+            return response
+        return Broken(response.url, status=response.status, headers=response.headers, body=response.body)
+
+
+def test_what_neardup_fails_on_passes_untouched(
+    site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Junk(scrapy.Spider):
+        name = "junk"
+
+        async def start(self) -> Any:
+            yield scrapy.Request(f"{site.url}/broken")
+            for number in range(3):
+                # Keys of neardup's own, with what cannot be theirs.
+                junk = {"neardup_cluster": [], "neardup_chain": "long"}
+                yield scrapy.Request(f"{site.url}/{number}", meta=junk)
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            yield {"url": response.url}
+            yield scrapy.Request(f"{response.url}-more", self.parse, meta={"neardup": False})
+
+    for path in ("broken", "0", "1", "2"):
+        site.pages[f"/{path}"] = site.pages[f"/{path}-more"] = Page(html(WORDS))
+    middlewares = {"DOWNLOADER_MIDDLEWARES": {BrokenResponses: 1}}
+
+    with caplog.at_level(logging.WARNING, "neardup"):
+        done = crawl(Junk, settings | middlewares)
+
+    assert len(done.items) == 8
+    assert not any(name.startswith("spider_exceptions") for name in done.stats)
+    assert done.neardup("failures") >= 4
+    (warning,) = [record for record in caplog.records if "this is a bug of neardup" in record.message]
+    assert warning.exc_info is not None
+
+
 def test_callback_that_fails_on_a_duplicate(site: Site, settings: dict[str, Any]) -> None:
     class Fails(OnePage):
         def parse(self, response: Response) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from neardup.detection.verdict import Kind
 from neardup.errors import DatabaseUnavailable
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.scheme import Scheme
-from neardup.scrapy.other_crawls import Following
+from neardup.scrapy.other_crawls import OtherCrawls
 from neardup.store import change_feed, removal
 from neardup.store.change_feed import Tail
 from neardup.store.schema import crawls, duplicate_values, simhash_values
@@ -66,7 +66,7 @@ class Waits(LinkSpider):
             writer.close()
             for _ in range(100):
                 await asyncio.sleep(0.02)
-                if recorder.following.pages:
+                if recorder.other_crawls.pages:
                     break
         for output in super().parse(response):
             yield output
@@ -306,7 +306,7 @@ class TestUnshared:
         b.judge("b", TEXT)
         for process in (a, b):
             process.writer.flush()
-            process.following.finish(process.writer)
+            process.other_crawls.finish(process.writer)
         for process in (a, b):
             process.writer.close()
             store.finish_crawl(process.crawl_id, reason="finished", counts={})
@@ -354,7 +354,7 @@ class TestRaces:
             a.judge("x", TEXT.replace("word", "news"))
             a.writer.flush()
             b = Process(others)
-            b.detector.unseated.clear()  # it began when x was another page already
+            b.detector.no_longer_canonical.clear()  # it began when x was another page already
             met = before_statement(
                 store,
                 lambda statement, _: "FOR UPDATE" in statement and "actual_hash_id IN" in statement,
@@ -391,11 +391,11 @@ class TestRaces:
         a.writer.flush()
         b.judge("p", TEXT)
         b.writer.flush()
-        read = [page for pages in b.following._tail.read() for page in pages]
+        read = [page for pages in b.other_crawls._tail.read() for page in pages]
         a.judge("q", TEXT.replace("word", "news"))
         a.writer.flush()
         for written in read:
-            b.following._take(written, b.writer)
+            b.other_crawls._apply(written, b.writer)
         b.follow()
         assert b.judge("p2", TEXT).kind is Kind.NEW  # for all that b knows, p is a duplicate of q
 
@@ -444,7 +444,7 @@ class TestRaces:
         old.end()
         late = Process(store)
         late.detector = Detector(DetectorOptions(), first_id=late.crawl_id * PAGES_PER_CRAWL + 1)
-        late.following = Following(late.detector, store, late.crawl_id, interval=60.0, reconcile=True)
+        late.other_crawls = OtherCrawls(late.detector, store, late.crawl_id, interval=60.0, reconcile=True)
         late.detector.restore(store.known_pages(max_age=timedelta(0)))
         late.judge("n", TEXT)
         late.judge("s", TEXT)
@@ -603,10 +603,10 @@ class TestUnsettled:
         a.judge("a", TEXT)
         a.writer.close()
         before = Process(store)
-        assert [page.url for pages in before.following._tail.unsettled() for page, _ in pages] == ["a"]
+        assert [page.url for pages in before.other_crawls._tail.unsettled() for page, _ in pages] == ["a"]
         Process(store).end()
 
-        assert list(Process(store).following._tail.unsettled()) == []
+        assert list(Process(store).other_crawls._tail.unsettled()) == []
         query = sa.select(crawls.c.batches, crawls.c.settled).where(crawls.c.batches > 0)
         with store.reading() as connection:
             assert {row.batches - row.settled for row in connection.execute(query)} == {0}
@@ -619,7 +619,7 @@ class TestUnsettled:
         runs.judge("b", TEXT.replace("word", "news"))
         runs.writer.flush()
 
-        assert list(short.following._tail.unsettled()) == []
+        assert list(short.other_crawls._tail.unsettled()) == []
         short.end()
 
         query = sa.select(crawls.c.batches - crawls.c.settled).where(crawls.c.id == runs.crawl_id)
@@ -640,7 +640,7 @@ class TestUnsettled:
         list(removal.remove_crawl(store, old.crawl_id, RULE))  # counts for the one that runs
         oldest_left.end()
 
-        (left,) = Process(store).following._tail.unsettled()
+        (left,) = Process(store).other_crawls._tail.unsettled()
         assert {page.url for page, _ in left} >= {"z"}
 
 
@@ -781,14 +781,14 @@ class TestCrawls:
         done = crawl(Waits, settings, start=site.url)
 
         assert done.neardup("duplicates") == 1
-        assert done.neardup("pages_followed") == 1
+        assert done.neardup("pages_of_other_crawls") == 1
         with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store:
             assert relations(store) == {f"{site.url}/copy": "elsewhere"}
 
     def test_interval_of_zero(self, settings: dict[str, Any], site: Site) -> None:
         done = crawl(Waits, settings | {"NEARDUP_SHARE_INTERVAL": 0}, start=site.url)
 
-        assert (done.neardup("duplicates"), done.neardup("pages_followed")) == (0, 0)
+        assert (done.neardup("duplicates"), done.neardup("pages_of_other_crawls")) == (0, 0)
 
     def test_kept_apart_until_shared(
         self, settings: dict[str, Any], site: Site, capsys: pytest.CaptureFixture[str]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.known_pages import PAGES_PER_CRAWL
-from neardup.detection.reconciliation import astray
-from neardup.scrapy.other_crawls import Following
+from neardup.detection.reconciliation import unresolved
+from neardup.scrapy.other_crawls import OtherCrawls
 from neardup.store.writer import Writer
 from tests.support.killing import check_tables
 
@@ -27,30 +27,34 @@ class Process:
         self.store = store
         self.crawl_id = store.begin_crawl(spider="s", settings={}, shared=shared)
         self.detector = Detector(DetectorOptions(**options), first_id=self.crawl_id * PAGES_PER_CRAWL + 1)
-        self.following = Following(self.detector, store, self.crawl_id, interval=interval, reconcile=shared)
+        self.other_crawls = OtherCrawls(
+            self.detector, store, self.crawl_id, interval=interval, reconcile=shared
+        )
         self.detector.restore(store.known_pages())
-        self.detector.unseated.update(astray(self.detector.pages, self.detector.rule.max_distance))
+        self.detector.no_longer_canonical.update(
+            unresolved(self.detector.pages, self.detector.rule.max_distance)
+        )
         self.writer = Writer(store, self.crawl_id, batch_seconds=0.005)
 
     def judge(self, url: str, text: str) -> Verdict:
         verdict = self.detector.examine_text(url, text)
         self.writer.put(verdict)
-        self.following.judged(verdict.page_id)
+        self.other_crawls.judged(verdict.page_id)
         return verdict
 
     def gone(self, url: str) -> None:
         verdict = self.detector.gone(url)
         assert verdict is not None
         self.writer.put(verdict)
-        self.following.judged(verdict.page_id)
+        self.other_crawls.judged(verdict.page_id)
 
     def end(self) -> None:
         self.writer.flush()
-        self.following.finish(self.writer)
+        self.other_crawls.finish(self.writer)
         self.writer.close()
         self.store.finish_crawl(self.crawl_id, reason="finished", counts={})
         check_tables(self.store.engine.url.render_as_string(hide_password=False))
 
     def follow(self) -> None:
         """As a crawl does before its end."""
-        asyncio.run(self.following._follow(self.writer))
+        asyncio.run(self.other_crawls._follow(self.writer))

@@ -13,7 +13,7 @@ from lxml import etree
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.scheme import Scheme
 from neardup.text.content import BODY, LEARNED, MAIN, MIN_WORDS, MODES, Content
-from neardup.text.visible_text import parse, purify_bytes, purify_html, purify_tree
+from neardup.text.visible_text import parse, text_of_bytes, text_of_html, text_of_tree
 from neardup.text.words import words
 from tests.support.places import PAGES
 
@@ -36,10 +36,10 @@ def content(host: str = "*", **chosen: str) -> Content:
 
 @pytest.mark.parametrize("mode", [BODY, LEARNED])
 @pytest.mark.parametrize("path", FILES[::5], ids=lambda path: str(path.relative_to(PAGES)))
-def test_the_body_is_what_purify_finds(mode: str, path: Path) -> None:
+def test_the_body_is_the_whole_visible_text(mode: str, path: Path) -> None:
     data = path.read_bytes()
 
-    assert Content(mode).text_of_html(URL, data) == purify_bytes(data) != ""
+    assert Content(mode).text_of_html(URL, data) == text_of_bytes(data) != ""
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -56,7 +56,7 @@ def test_main_leaves_out_navigation_of_real_pages_and_keeps_their_content() -> N
     shorter = 0
     for path in FILES:
         data = path.read_bytes()
-        body, main = purify_bytes(data), Content(MAIN).text_of_html(URL, data)
+        body, main = text_of_bytes(data), Content(MAIN).text_of_html(URL, data)
         assert set(words(main)) <= set(words(body)), path
         assert len(words(main)) >= MIN_WORDS or main == body, path
         shorter += len(words(main)) < len(words(body))
@@ -88,7 +88,7 @@ def test_main_reads_what_stands_after_the_end_of_the_page() -> None:
 def test_main_of_a_page_nested_too_deep_for_an_extraction_is_its_body() -> None:
     html = "<div>" * 5000 + LONG + "</div>" * 5000
 
-    assert Content(MAIN).text_of_html(URL, html) == purify_html(html)
+    assert Content(MAIN).text_of_html(URL, html) == text_of_html(html)
 
 
 def test_main_without_resiliparse_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def test_only_what_is_included_is_read_in_every_mode(mode: str) -> None:
 def test_selectors_choose_the_content_of_real_pages() -> None:
     for path in sorted(CLANG.glob("*.html")):
         data = path.read_bytes()
-        whole = words(purify_bytes(data))
+        whole = words(text_of_bytes(data))
         included = words(content(include="div.content").text_of_html(URL, data))
         excluded = words(
             content(exclude="div.header, div.bottomnav, div.topnav, div.footer").text_of_html(URL, data)
@@ -140,7 +140,7 @@ def test_exclusion_is_stronger_than_inclusion() -> None:
     html = f"<main>{LONG} <p class=x>no <i class=in>no</i></p></main><div class=x><main>no</main></div>"
 
     assert content(include="main, .in", exclude=".x").text_of_html(URL, html) == LONG
-    assert content(exclude="body").text_of_html(URL, html) == purify_html(html)
+    assert content(exclude="body").text_of_html(URL, html) == text_of_html(html)
 
 
 def test_what_stands_after_the_end_of_the_page_can_be_chosen() -> None:
@@ -182,7 +182,7 @@ def test_words_are_counted_in_scripts_without_spaces() -> None:
 def test_to_exclude_nothing_is_to_read_the_body(path: Path, nothing: str) -> None:
     data = path.read_bytes()
 
-    assert content(exclude=nothing).text_of_html(URL, data) == purify_bytes(data)
+    assert content(exclude=nothing).text_of_html(URL, data) == text_of_bytes(data)
 
 
 ELEMENTS = st.recursive(
@@ -224,7 +224,7 @@ def test_excluding_is_reading_a_tree_without_the_excluded(html: str) -> None:
         element.clear()
         element.tag, element.tail = ("script" if inline else "svg"), tail
 
-    assert content(exclude=".x").text(URL, root) == purify_tree(stripped)
+    assert content(exclude=".x").text(URL, root) == text_of_tree(stripped)
 
 
 # Hosts
@@ -256,7 +256,7 @@ def test_the_longest_host_that_fits_decides(url: str, chosen: str) -> None:
 
     text = made.text_of_html(url, html)
 
-    assert text == (purify_html(html) if chosen == "body" else f"{LONG} {chosen}")
+    assert text == (text_of_html(html) if chosen == "body" else f"{LONG} {chosen}")
 
 
 def test_an_entry_without_selectors_stands_against_every_broader_one() -> None:
@@ -316,7 +316,7 @@ def test_an_unknown_mode_is_named() -> None:
 def test_pages_deeper_than_any_real_one_are_read_whole() -> None:
     html = f"<nav>{OTHER}</nav><main><p>{LONG}</p>{'<div>' * 1000}{'<b>x</b>' * 50_000}"
 
-    assert Content(MAIN).text_of_html(URL, html) == purify_html(html)
+    assert Content(MAIN).text_of_html(URL, html) == text_of_html(html)
 
 
 @pytest.mark.timeout(20)

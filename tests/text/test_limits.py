@@ -20,7 +20,7 @@ from neardup.store.store import Store
 from neardup.text.content import Content
 from neardup.text.features import Features
 from neardup.text.limits import Limits
-from neardup.text.visible_text import purify_bytes, purify_html
+from neardup.text.visible_text import text_of_bytes, text_of_html
 from tests.support.crawling import Page, crawl, serve
 from tests.support.places import PAGES
 
@@ -149,9 +149,9 @@ def test_an_unjudged_page_is_forgotten_and_what_was_known_of_it_stays() -> None:
 
 def test_offline_commands_have_the_limits() -> None:
     with pytest.raises(PageTooLarge, match="MAX_PAGE_BYTES"):
-        purify_bytes(b"x" * 3_500_001)
+        text_of_bytes(b"x" * 3_500_001)
     with pytest.raises(PageTooLarge, match="MAX_ATTRIBUTES"):
-        purify_html(element(201))
+        text_of_html(element(201))
 
 
 @pytest.mark.parametrize("name", ["max_page_bytes", "max_tags", "max_attributes", "max_words"])

@@ -12,7 +12,7 @@ import pytest
 
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.verdict import Kind
-from neardup.text.visible_text import purify_bytes
+from neardup.text.visible_text import text_of_bytes
 from neardup.text.words import words
 from tests.support.places import PAGES
 
@@ -25,7 +25,7 @@ FEWEST_WORDS = 200
 LONG_ENOUGH = [
     page
     for page in sorted(PAGES.rglob("*.html"))
-    if len(words(purify_bytes(page.read_bytes()))) >= FEWEST_WORDS
+    if len(words(text_of_bytes(page.read_bytes()))) >= FEWEST_WORDS
 ]
 
 VISIBLE = {
@@ -102,7 +102,9 @@ def test_invisible_differences_leave_the_fingerprint_as_it_is(noise: str) -> Non
 
 
 def test_combinations() -> None:
-    longer = [page for page in LONG_ENOUGH if len(words(purify_bytes(page.read_bytes()))) >= 2 * FEWEST_WORDS]
+    longer = [
+        page for page in LONG_ENOUGH if len(words(text_of_bytes(page.read_bytes()))) >= 2 * FEWEST_WORDS
+    ]
     assert len(longer) >= 20
     for (first, second), page in itertools.product(itertools.combinations(VISIBLE, 2), longer):
         ones = VISIBLE[first][0] + INVISIBLE["script"][0] + VISIBLE[second][0]
@@ -127,9 +129,9 @@ def test_another_main_item_in_the_frame_of_a_real_page_is_another_page() -> None
     """Items of as many words as the frame, which is a real page's."""
     frame = html_of(PAGES / "clang-13" / "ClangCheck.html")
     items = [
-        purify_bytes((PAGES / "clang-13" / name).read_bytes()) for name in ("FAQ.html", "LibFormat.html")
+        text_of_bytes((PAGES / "clang-13" / name).read_bytes()) for name in ("FAQ.html", "LibFormat.html")
     ]
-    size = len(words(purify_bytes(frame.encode())))
+    size = len(words(text_of_bytes(frame.encode())))
     pages = [with_line(frame, " ".join(item.split()[:size])) for item in items]
 
     assert judged(*pages) is Kind.NEW

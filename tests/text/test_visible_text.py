@@ -20,9 +20,9 @@ from neardup.text.visible_text import (
     INLINE,
     SKIPPED,
     parse,
-    purify_bytes,
-    purify_html,
-    purify_tree,
+    text_of_bytes,
+    text_of_html,
+    text_of_tree,
 )
 from tests.support.real_pages import page_id, real_pages
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def reference_words(data: bytes, encoding: str) -> Counter[str]:
-    """Words of the page as BeautifulSoup sees them, by other means than purify's: no walk, another URL expression."""
+    """Words of the page as BeautifulSoup sees them, by other means than the product's: no walk, another URL expression."""
     soup = bs4.BeautifulSoup(data, "lxml", from_encoding=encoding)
     for image in soup.select('img, area, input[type="image" i]'):
         image.insert_before(f" {image.get('alt', '')} ")
@@ -65,7 +65,7 @@ def test_same_words_as_beautifulsoup_on_real_pages() -> None:
         data = path.read_bytes()
         encoding = HtmlResponse("http://a.example/", body=data).encoding
         expected = reference_words(data, encoding)
-        actual = Counter(regex.findall(r"\w+", purify_bytes(data, encoding)))
+        actual = Counter(regex.findall(r"\w+", text_of_bytes(data, encoding)))
         if actual != expected:
             different[page_id(path)] = dict(actual - expected), dict(expected - actual)
 
@@ -80,12 +80,12 @@ def test_real_pages_have_the_same_text_in_and_out_of_scrapy_and_keep_their_tree(
         response = HtmlResponse("http://a.example/", body=path.read_bytes())
         root = response.selector.root
         before = etree.tostring(root)
-        text = purify_tree(root)
+        text = text_of_tree(root)
 
         assert etree.tostring(root) == before, page_id(path)
-        assert purify_html(response.text) == text, page_id(path)
-        assert purify_bytes(response.body) == text, page_id(path)
-        assert purify_bytes(response.body, response.encoding) == text, page_id(path)
+        assert text_of_html(response.text) == text, page_id(path)
+        assert text_of_bytes(response.body) == text, page_id(path)
+        assert text_of_bytes(response.body, response.encoding) == text, page_id(path)
 
 
 MARKUP = st.lists(
@@ -139,11 +139,11 @@ MARKUP = st.lists(
 @given(MARKUP)
 @settings(max_examples=300, deadline=None)
 def test_any_markup_is_read_only_tidy_and_the_same_as_from_parsel(html: str) -> None:
-    text = purify_html(html)
+    text = text_of_html(html)
     root = parsel.Selector(text=html.encode("utf-8", "replace").decode(), type="html").root
     before = etree.tostring(root)
 
-    assert purify_tree(root) == text
+    assert text_of_tree(root) == text
     assert etree.tostring(root) == before
     assert text == " ".join(text.split())
     assert "://" not in text
@@ -152,16 +152,16 @@ def test_any_markup_is_read_only_tidy_and_the_same_as_from_parsel(html: str) -> 
 @given(st.binary(max_size=200) | MARKUP.map(lambda html: html.encode("utf-16", "replace")))
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_have_a_text(data: bytes) -> None:
-    assert isinstance(purify_bytes(data), str)
+    assert isinstance(text_of_bytes(data), str)
 
 
 def test_a_part_of_a_page_has_neither_what_follows_nor_what_precedes_it() -> None:
     root = etree.HTML("before<div>in <b>si</b>de</div>after")
 
-    texts = {element.tag: purify_tree(element) for element in root.iter("div", "b")}
+    texts = {element.tag: text_of_tree(element) for element in root.iter("div", "b")}
 
     assert texts == {"div": "in side", "b": "si"}
-    assert purify_tree(etree.HTML("<head><title>t</title></head>x")[0]) == ""
+    assert text_of_tree(etree.HTML("<head><title>t</title></head>x")[0]) == ""
 
 
 # What is content
@@ -171,7 +171,7 @@ def test_a_part_of_a_page_has_neither_what_follows_nor_what_precedes_it() -> Non
 def test_skipped_subtrees_leave_their_tail(name: str) -> None:
     root = etree.fromstring(f"<body>one <{name}>no<p>no</p>no</{name}> two</body>")
 
-    assert purify_tree(root) == "one two"
+    assert text_of_tree(root) == "one two"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_skipped_subtrees_leave_their_tail(name: str) -> None:
     ],
 )
 def test_content(html: str, text: str) -> None:
-    assert purify_html(html) == text
+    assert text_of_html(html) == text
 
 
 @pytest.mark.parametrize(
@@ -231,12 +231,12 @@ def test_content(html: str, text: str) -> None:
     ],
 )
 def test_words_and_spaces(html: str, text: str) -> None:
-    assert purify_html(html) == text
+    assert text_of_html(html) == text
 
 
 @pytest.mark.parametrize("name", sorted(INLINE - SKIPPED))
 def test_inline_markup_does_not_split_a_word(name: str) -> None:
-    assert purify_tree(etree.fromstring(f"<p>w<{name}>or</{name}>d</p>")) == "word"
+    assert text_of_tree(etree.fromstring(f"<p>w<{name}>or</{name}>d</p>")) == "word"
 
 
 # No URLs
@@ -268,7 +268,7 @@ def test_inline_markup_does_not_split_a_word(name: str) -> None:
     ],
 )
 def test_urls(html: str, text: str) -> None:
-    assert purify_html(html) == text
+    assert text_of_html(html) == text
 
 
 @given(
@@ -282,7 +282,7 @@ def test_a_url_goes_however_it_is_cut_into_elements(words: list[str], url: str, 
     mark = data.draw(st.sampled_from(["<wbr>", "<b></b>", "\u00ad", "\u200b", "<!-- -->"]))
     around = " ".join(words)
 
-    assert purify_html(f"<p>{around} {mark.join(parts)} {around}") == f"{around} {around}".strip()
+    assert text_of_html(f"<p>{around} {mark.join(parts)} {around}") == f"{around} {around}".strip()
 
 
 # Bytes and soups
@@ -309,17 +309,17 @@ def test_charset_given_or_declared(encoding: str, words: str) -> None:
     page = f"<p>{words}</p>"
     declared = f"<meta charset={encoding}>{page}"
 
-    assert purify_bytes(page.encode(encoding), encoding) == words
-    assert purify_bytes(declared.encode(encoding)) == words
+    assert text_of_bytes(page.encode(encoding), encoding) == words
+    assert text_of_bytes(declared.encode(encoding)) == words
 
 
 def test_given_encoding_comes_before_the_declared_one() -> None:
-    assert purify_bytes("<meta charset=utf-8><p>слова".encode("koi8-r"), "koi8-r") == "слова"
+    assert text_of_bytes("<meta charset=utf-8><p>слова".encode("koi8-r"), "koi8-r") == "слова"
 
 
 @pytest.mark.parametrize("encoding", [None, "no-such-charset", "", "\x00"])
 def test_unknown_encodings_are_no_error(encoding: str | None) -> None:
-    assert purify_bytes("<meta charset=also-unknown><p>naïve café".encode(), encoding) == "naïve café"
+    assert text_of_bytes("<meta charset=also-unknown><p>naïve café".encode(), encoding) == "naïve café"
 
 
 @pytest.mark.timeout(20)
@@ -327,8 +327,8 @@ def test_unknown_encodings_are_no_error(encoding: str | None) -> None:
 def test_a_page_cannot_ask_for_a_codec_that_takes_quadratic_time(name: str) -> None:
     page = f"<meta charset={name}><p>xn--{'a' * 200_000}-{'b' * 200_000}".encode()
 
-    assert purify_bytes(page) == page.decode().partition("<p>")[2]
-    assert purify_bytes(b"<p>b-a", "punycode") == "b-a"
+    assert text_of_bytes(page) == page.decode().partition("<p>")[2]
+    assert text_of_bytes(b"<p>b-a", "punycode") == "b-a"
 
 
 # Hostile pages
@@ -339,13 +339,13 @@ def test_a_page_cannot_ask_for_a_codec_that_takes_quadratic_time(name: str) -> N
     ["", " \n", "\x00", "<!-- c -->", "<!doctype html>", "<html>", "<", "</", "&", "<?xml version='1.0'?>"],
 )
 def test_no_content(html: str) -> None:
-    assert purify_html(html).strip("<&/") == ""
-    assert purify_bytes(html.encode()).strip("<&/") == ""
+    assert text_of_html(html).strip("<&/") == ""
+    assert text_of_bytes(html.encode()).strip("<&/") == ""
 
 
 def test_nul_bytes_and_lone_surrogates() -> None:
-    assert purify_html("a\x00b \ud800c") == "ab ?c"
-    assert purify_bytes(b"<p>a\x00b\xff c").endswith(" c")
+    assert text_of_html("a\x00b \ud800c") == "ab ?c"
+    assert text_of_bytes(b"<p>a\x00b\xff c").endswith(" c")
 
 
 def test_tree_100_000_deep() -> None:
@@ -358,7 +358,7 @@ def test_tree_100_000_deep() -> None:
     for level in reversed(range(depth)):
         builder.end("b" if level % 2 else "div")
         builder.data("z" if level else "")
-    words = purify_tree(builder.close()).split()
+    words = text_of_tree(builder.close()).split()
 
     assert words[0] == "xz"
     assert words[1:] == ["zz"] * (depth // 2 - 1)
@@ -367,24 +367,24 @@ def test_tree_100_000_deep() -> None:
 @pytest.mark.parametrize("path", real_pages(), ids=page_id)
 def test_stylesheet_and_loop_are_one_walk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = HtmlResponse(path.as_uri(), body=path.read_bytes()).selector.root
-    by_stylesheet = purify_tree(root)
+    by_stylesheet = text_of_tree(root)
     monkeypatch.setattr(visible_text, "_IS_DEEP", lambda _: True)
 
-    assert purify_tree(root) == by_stylesheet != ""
+    assert text_of_tree(root) == by_stylesheet != ""
 
 
 @pytest.mark.parametrize("depth", [1, 126, 127, 128, 129, 300])
 def test_trees_about_as_deep_as_the_stylesheet_goes(depth: int) -> None:
     html = "<html><body>" + "<div>a<i>b</i><script>no</script>" * depth + " c" + "</div>d" * depth
 
-    assert purify_html(html).split() == ["ab"] * depth + ["c"] + ["d"] * depth
+    assert text_of_html(html).split() == ["ab"] * depth + ["c"] + ["d"] * depth
 
 
 def test_markup_100_000_deep() -> None:
     root = parse("a" + "<div>" * 100_000 + "b" + "</div>" * 100_000)
 
     assert root is not None
-    assert purify_tree(root).startswith("a")
+    assert text_of_tree(root).startswith("a")
 
 
 @pytest.mark.slow
@@ -410,13 +410,13 @@ def test_markup_100_000_deep() -> None:
 def test_large_pages(unit: str, count: int, words: int) -> None:
     root = parse(unit * count)
     assert root is not None
-    assert len(purify_tree(root).split()) == words
+    assert len(text_of_tree(root).split()) == words
 
 
 def test_many_roots_have_the_text_of_few() -> None:
     after = "".join(f"<p>a<b>b</b>{number}<img alt=c></p></html>" for number in range(100))
 
-    assert purify_html(f"<html>x</html>{after}").split() == ["x"] + [
+    assert text_of_html(f"<html>x</html>{after}").split() == ["x"] + [
         word for number in range(100) for word in (f"ab{number}", "c")
     ]
 
@@ -426,5 +426,5 @@ def test_without_alt_texts() -> None:
     for page in (html, "<b>" * 200 + html):
         root = parse(page)
         assert root is not None
-        assert purify_tree(root, alt_texts=False) == "a b c"
-        assert purify_tree(root) == "a no b no c no"
+        assert text_of_tree(root, alt_texts=False) == "a b c"
+        assert text_of_tree(root) == "a no b no c no"

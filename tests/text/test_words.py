@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from neardup.errors import ConfigurationError
 from neardup.text.features import hash_feature
-from neardup.text.visible_text import purify_bytes
+from neardup.text.visible_text import text_of_bytes
 from neardup.text.words import _SIGNS, UNSPACED, _words_of_any_script, dictionary_words, words
 from tests.support.real_pages import page_id, real_pages
 
@@ -105,7 +105,7 @@ def test_signs_are_no_part_of_any_word() -> None:
 
 def test_real_pages_word_by_word() -> None:
     for path in real_pages():
-        text = purify_bytes(path.read_bytes())
+        text = text_of_bytes(path.read_bytes())
 
         assert words(text) == _words_of_any_script(text), page_id(path)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Addresses: TypeAlias = "npt.NDArray[np.int64]"
 Search: TypeAlias = "Callable[[Addresses, int, npt.NDArray[np.float64], int, float, int], int]"
 
-_HEADS, _LOWS, _RESTS, _FREE, _STATE, _TABLES, _SHARES, _TURNINGS, _QUEUE, _MATCHES, _ARRAYS = range(11)
+_HEADS, _LOWS, _RESTS, _FREE, _STATE, _TABLES, _CHANCES, _BRANCHES, _QUEUE, _MATCHES, _ARRAYS = range(11)
 _ADDRESS, _LENGTH = range(2)
 _MATCH = 3
 
@@ -64,10 +64,10 @@ def _search(
     recall: float,
     most: int,
 ) -> int:
-    heads, lows, rests, _, state, tables, shares, turnings, queue, matches = _arrays(addresses)
+    heads, lows, rests, _, state, tables, chances, branches, queue, matches = _arrays(addresses)
     return search(
         heads, lows, rests, state, np.uint64(value), weights, max_distance, recall, most,
-        tables, shares, turnings, queue, matches,
+        tables, chances, branches, queue, matches,
     )  # fmt: skip
 
 
@@ -82,8 +82,8 @@ def _arrays(addresses: Addresses) -> tuple[Any, ...]:
         array_at(at[_FREE], (n[_FREE],), np.uint8),
         array_at(at[_STATE], (n[_STATE],), np.int64),
         array_at(at[_TABLES], (n[_TABLES], FINGERPRINT_BITS), np.float64),
-        array_at(at[_SHARES], (n[_SHARES], BUDGETS, CHILDREN), np.float64),
-        array_at(at[_TURNINGS], (n[_TURNINGS], FIELDS), np.int64),
+        array_at(at[_CHANCES], (n[_CHANCES], BUDGETS, CHILDREN), np.float64),
+        array_at(at[_BRANCHES], (n[_BRANCHES], FIELDS), np.int64),
         array_at(at[_QUEUE], (n[_QUEUE],), np.int64),
         array_at(at[_MATCHES], (n[_MATCHES], _MATCH), np.uint64),
     )

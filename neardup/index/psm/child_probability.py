@@ -53,23 +53,23 @@ def sums_behind(
 
 
 @lean
-def share_among_children(
+def divide_among_children(
     level: int,
     max_distance: int,
     behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
+    chances: npt.NDArray[np.float64],
 ) -> None:
-    """shares[level, budget, b]: the probability of a child reached by flipping b, divided by the product of
+    """chances[level, budget, b]: the probability of a child reached by flipping b, divided by the product of
     the odds of the bits flipped before.
 
-    ``budget``: bits that are left to flip at the level. Shape of ``shares``: (at least LEVELS, more than
+    ``budget``: bits that are left to flip at the level. Shape of ``chances``: (at least LEVELS, more than
     max_distance, 8).
     """
     sums, row = behind[level + 1], patterns[level]
     for budget in range(max_distance + 1):
         s = budget + PAD
         none, one, two, three = sums[s], sums[s - 1], sums[s - 2], sums[s - 3]
-        share = shares[level, budget]
+        share = chances[level, budget]
         share[0], share[1], share[2], share[3] = none, row[1] * one, row[2] * one, row[3] * two
         share[4], share[5], share[6], share[7] = row[4] * one, row[5] * two, row[6] * two, row[7] * three

@@ -31,8 +31,8 @@ def search_many(
     recall: float,
     most: int,
     tables: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
+    chances: npt.NDArray[np.float64],
+    branches: npt.NDArray[np.int64],
     queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
     whose: npt.NDArray[np.int64],
@@ -46,14 +46,14 @@ def search_many(
     count = 0
     for i in range(start, asked.size):
         before = (state[QUERIES], state[PROBES], state[EMPTY_PROBES], state[CANDIDATES])
-        learned = (shares[THRESHOLD], shares[SAVED])
+        learned = (chances[THRESHOLD], chances[SAVED])
         found = search(
             heads, lows, rests, state, asked[i], weights[i], max_distance, recall, most,
-            tables, shares, turnings, queue, matches[count:],
+            tables, chances, branches, queue, matches[count:],
         )  # fmt: skip
         if found > matches.shape[0] - count:
             state[QUERIES], state[PROBES], state[EMPTY_PROBES], state[CANDIDATES] = before
-            shares[THRESHOLD], shares[SAVED] = learned
+            chances[THRESHOLD], chances[SAVED] = learned
             return i, count
         whose[count : count + found] = i
         count += found
@@ -74,8 +74,8 @@ def match_block(
     (:data:`neardup.index.psm.walk.THRESHOLD`). A block starts with the threshold given, but with nothing
     saved: so each meets the recall by itself.
     """
-    tables, shares, turnings, queue = workspace()
-    shares[THRESHOLD] = threshold
+    tables, chances, branches, queue = workspace()
+    chances[THRESHOLD] = threshold
     state = np.zeros(STATE_SIZE, dtype=np.int64)
     parts = [np.empty((0, 4), dtype=np.uint64)]
     room, done = max(64, len(asked)), 0
@@ -91,12 +91,12 @@ def match_block(
             recall,
             most,
             tables,
-            shares,
-            turnings,
+            chances,
+            branches,
             queue,
             matches,
             whose,
         )
         parts.append(np.column_stack([whose[:count].astype(np.uint64), matches[:count]]))
         room *= 2  # of one query there may be more than there was room for
-    return np.concatenate(parts), state[COSTS], float(shares[THRESHOLD])
+    return np.concatenate(parts), state[COSTS], float(chances[THRESHOLD])

@@ -13,7 +13,7 @@ from neardup.errors import ConfigurationError
 from neardup.index.base import ANY_NUMBER, MOST_ROWS, Match, ProbeStats, check_max_distance, check_rows
 from neardup.index.psm import bulk, calls, leaf_allocator, leaves, many, tree, walk
 from neardup.index.psm.pool import fill_soon, grown
-from neardup.index.psm.validation import is_sound
+from neardup.index.psm.validation import is_valid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -319,7 +319,7 @@ class PSMIndex:
             larger[:used] = arrays[name]
             setattr(index, f"_{name}", larger)
         used_lines = int(index._state[leaf_allocator.TOP])
-        if not is_sound(index._heads, index._rests, index._free[:used_lines], index._state, pages):
+        if not is_valid(index._heads, index._rests, index._free[:used_lines], index._state, pages):
             raise ValueError(_NO_FIT)
         leaf_allocator.link_all(index._free, index._rests, index._state)
         return index

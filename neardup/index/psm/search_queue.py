@@ -1,4 +1,4 @@
-"""Turnings of the search of the PSM index that wait to be taken, most probable first, compiled by numba.
+"""Branches of the search of the PSM index that wait to be taken, most probable first, compiled by numba.
 
 They wait in buckets by their probability. The thesis takes combinations of bits out of a heap (Sood, section
 IV.B, algorithm 2); buckets, four to a factor of two, order them nearly as well, and nothing is compared.
@@ -24,7 +24,7 @@ BUDGETS = 1 << BUDGET_BITS
 BUDGET = BUDGETS - 1
 
 _HEAD, _CODE, _WEIGHT, _NEXT, FIELDS = range(5)
-"""Of a turning: the head it leads to; its level, and the number of bits left to flip; of a leaf its
+"""Of a branch: the head it leads to; its level, and the number of bits left to flip; of a leaf its
 probability, of a node the product of the odds of the bits flipped so far (floats, by their bits); the next
 one of its bucket, or of the free ones.
 """
@@ -35,13 +35,13 @@ _BUCKETS = 64
 _BUCKET_SHIFT = np.uint64(50)
 """A bucket by the exponent of the probability and two bits more: four to a factor of two."""
 _FREE, _USED, _WAITING, FILLED, QUEUE = range(_BUCKETS, _BUCKETS + 5)
-"""Parts of the queue behind the first turnings of the buckets: the first free turning; turnings ever used;
-turnings that wait; which buckets are not empty, one bit each. From ``QUEUE`` on it is the caller's.
+"""Parts of the queue behind the first branches of the buckets: the first free branch; branches ever used;
+branches that wait; which buckets are not empty, one bit each. From ``QUEUE`` on it is the caller's.
 """
 
 
 def space() -> npt.NDArray[np.int64]:
-    """Room for all turnings that may wait."""
+    """Room for all branches that may wait."""
     return np.zeros((_ROOM + CHILDREN * LEVELS, FIELDS), dtype=np.int64)
 
 
@@ -59,17 +59,17 @@ def push(
     budget: int,
     product: float,
     chance: float,
-    turnings: npt.NDArray[np.int64],
+    branches: npt.NDArray[np.int64],
     queue: npt.NDArray[np.int64],
     bucket: int,
     top: int,
 ) -> None:
-    """Put a turning into its bucket, which is ``bucket`` or a later one; ``top``: the exponent
+    """Put a branch into its bucket, which is ``bucket`` or a later one; ``top``: the exponent
     of bucket 0.
     """
     at = queue[_FREE]
     if at >= 0:
-        queue[_FREE] = turnings[at, _NEXT]
+        queue[_FREE] = branches[at, _NEXT]
     else:
         at = queue[_USED]
         queue[_USED] += 1
@@ -78,28 +78,28 @@ def push(
     to = bucket
     if queue[_WAITING] < _ROOM:
         to = max(bucket, min(top - exponent(chance), _BUCKETS - 1))
-    turnings[at, _HEAD] = np.int64(head)
-    turnings[at, _CODE] = (level << BUDGET_BITS) + budget
-    turnings[at, _WEIGHT] = np.float64(product if head & NODE else chance).view(np.int64)
-    turnings[at, _NEXT] = queue[to]
+    branches[at, _HEAD] = np.int64(head)
+    branches[at, _CODE] = (level << BUDGET_BITS) + budget
+    branches[at, _WEIGHT] = np.float64(product if head & NODE else chance).view(np.int64)
+    branches[at, _NEXT] = queue[to]
     queue[to] = at
     queue[FILLED] |= 1 << to
     queue[_WAITING] += 1
 
 
 @inlined
-def take(turnings: npt.NDArray[np.int64], queue: npt.NDArray[np.int64]) -> tuple[int, np.uint64, int, float]:
-    """A turning out of the first bucket that has any (one has): that bucket, then head, code and weight."""
+def pop(branches: npt.NDArray[np.int64], queue: npt.NDArray[np.int64]) -> tuple[int, np.uint64, int, float]:
+    """A branch out of the first bucket that has any (one has): that bucket, then head, code and weight."""
     filled = queue[FILLED]
     bucket = trailing_zeros(filled)
     at = queue[bucket]
-    after = turnings[at, _NEXT]
+    after = branches[at, _NEXT]
     queue[bucket] = after
     queue[FILLED] = filled & ~((1 << bucket) if after < 0 else 0)
-    queue[_FREE], turnings[at, _NEXT] = at, queue[_FREE]
+    queue[_FREE], branches[at, _NEXT] = at, queue[_FREE]
     queue[_WAITING] -= 1
-    head, weight = np.uint64(turnings[at, _HEAD]), np.int64(turnings[at, _WEIGHT]).view(np.float64)
-    return bucket, head, int(turnings[at, _CODE]), weight
+    head, weight = np.uint64(branches[at, _HEAD]), np.int64(branches[at, _WEIGHT]).view(np.float64)
+    return bucket, head, int(branches[at, _CODE]), weight
 
 
 @inlined

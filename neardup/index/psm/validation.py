@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @compiled
-def is_sound(
+def is_valid(
     heads: npt.NDArray[np.uint64],
     rests: npt.NDArray[np.uint64],
     free: npt.NDArray[np.uint8],

@@ -2,10 +2,10 @@
 probable first.
 
 The bits in which a near-duplicate's fingerprint differs are weak bits (Sood, section IV.A). Their odds to
-flip are estimated from the query's own bit weights. Every turning, to a node or a leaf, has the probability
-that a near-duplicate at exactly ``max_distance`` lies below it. Turnings wait
+flip are estimated from the query's own bit weights. Every branch, to a node or a leaf, has the probability
+that a near-duplicate at exactly ``max_distance`` lies below it. Branches wait
 (:mod:`neardup.index.psm.search_queue`), and the most probable is taken next, as long as it reaches a
-threshold. From a turning the walk goes down to the leaf in which nothing more is flipped, and what turns off
+threshold. From a branch the walk goes down to the leaf in which nothing more is flipped, and what turns off
 on the way, with enough probability to matter, waits.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from neardup.compiled import inlined, lean
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
-from neardup.index.psm.child_probability import FLIPPED, LEVELS, PAD, share_among_children, sums_behind
+from neardup.index.psm.child_probability import FLIPPED, LEVELS, PAD, divide_among_children, sums_behind
 from neardup.index.psm.flips import flip_odds
 from neardup.index.psm.instructions import prefetch, reaching, trailing_zeros
 from neardup.index.psm.leaf_allocator import LINE, LOWS_A_LINE
@@ -30,9 +30,9 @@ from neardup.index.psm.search_queue import (
     QUEUE,
     clear,
     exponent,
+    pop,
     push,
     space,
-    take,
 )
 from neardup.index.psm.tree import (
     CANDIDATES,
@@ -79,13 +79,13 @@ _GATHERED = 4
 """Leaves that are asked for before the first of them is compared with."""
 _RING, _WITHIN, _READY, _QUEUE = QUEUE, QUEUE + _GATHERED, QUEUE + 2 * _GATHERED, QUEUE + 2 * _GATHERED + 1
 """Parts of the queue: leaves asked for, and in how many of their lower bits matches can differ; levels whose
-shares are there.
+chances are there.
 """
 
 _ODDS, _BEHIND, _PATTERNS, _TABLES = 0, 1, 2 + LEVELS, 2 + 2 * LEVELS
 
 THRESHOLD, SAVED, LEARNED = (LEVELS, 0, 0), (LEVELS, 0, 1), (LEVELS, 0, slice(2))
-"""Where among the shares stands what was learned from the searches before: the least probability, of all, of
+"""Where among the chances stands what was learned from the searches before: the least probability, of all, of
 a leaf that is worth a probe (0: not known yet); by how much they have covered more than asked for, in whole
 searches.
 """
@@ -94,10 +94,10 @@ searches.
 def workspace() -> Workspace:
     """Scratch memory of :func:`search`, one for each thread.
 
-    Tables of odds; shares of children (and what is :data:`LEARNED`); turnings; their queue.
+    Tables of odds; chances of children (and what is :data:`LEARNED`); branches; their queue.
     """
-    shares = np.zeros((LEVELS + 1, BUDGETS, CHILDREN))
-    return np.zeros((_TABLES, FINGERPRINT_BITS)), shares, space(), np.zeros(_QUEUE, dtype=np.int64)
+    chances = np.zeros((LEVELS + 1, BUDGETS, CHILDREN))
+    return np.zeros((_TABLES, FINGERPRINT_BITS)), chances, space(), np.zeros(_QUEUE, dtype=np.int64)
 
 
 @lean
@@ -112,8 +112,8 @@ def search(
     recall: float,
     most: int,
     tables: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
+    chances: npt.NDArray[np.float64],
+    branches: npt.NDArray[np.int64],
     queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
 ) -> int:
@@ -152,7 +152,7 @@ def search(
     sums_behind(tables[_ODDS], max_distance, behind, patterns)
     return _probe_others(
         heads, lows, rests, state, value, place, level, max_distance, recall, most, behind, patterns,
-        shares, turnings, queue,
+        chances, branches, queue,
         matches, found,
     )  # fmt: skip
 
@@ -171,8 +171,8 @@ def _probe_others(
     most: int,
     behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
+    chances: npt.NDArray[np.float64],
+    branches: npt.NDArray[np.int64],
     queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
     found: int,
@@ -182,16 +182,16 @@ def _probe_others(
     """
     whole = behind[0, PAD + max_distance]
     covered = behind[level, PAD + max_distance]
-    threshold = min(shares[THRESHOLD], 1.0)  # more would never end
+    threshold = min(chances[THRESHOLD], 1.0)  # more would never end
     wanted, floor, least = np.inf, 0.0, np.inf  # of a recall of 1: all
     if recall < 1.0:
         floor = max((threshold if threshold > 0.0 else _FIRST_FLOOR) * whole, _LEAST)
-        least = recall * whole if shares[SAVED] <= 0.0 else 0.0
+        least = recall * whole if chances[SAVED] <= 0.0 else 0.0
         wanted = np.inf if threshold > 0.0 else least - covered
     above, last, done, queue[_READY] = -1.0, np.inf, np.inf, 0
     while found < most:
         mass, last, found = _descend(
-            heads, lows, rests, state, value, place, max_distance, most, behind, patterns, shares, turnings,
+            heads, lows, rests, state, value, place, max_distance, most, behind, patterns, chances, branches,
             queue,
             matches, wanted, floor, done, found,
         )  # fmt: skip
@@ -204,23 +204,25 @@ def _probe_others(
             break
         done, floor = floor, floor * _LOWER
     if recall < 1.0 and found < most and whole > 0.0:
-        _learn(shares, recall, above / whole, covered / whole, last / whole)
+        _learn(chances, recall, above / whole, covered / whole, last / whole)
     return found
 
 
 @inlined
-def _learn(shares: npt.NDArray[np.float64], recall: float, above: float, covered: float, last: float) -> None:
+def _learn(
+    chances: npt.NDArray[np.float64], recall: float, above: float, covered: float, last: float
+) -> None:
     """Take in a search that covered ``above`` with what reached the threshold, and ``covered`` in all, the
     ``last`` leaf included.
     """
-    if shares[THRESHOLD] > 0.0:
+    if chances[THRESHOLD] > 0.0:
         more = (above - recall) / (1.0 - recall) - MARGIN
         # No leaf has more than 1; without a limit, searches that need no other leaf than their own would
         # raise it for ever.
-        shares[THRESHOLD] = min(shares[THRESHOLD] * np.exp(_STEP * max(more, _FARTHEST)), 1.0)
+        chances[THRESHOLD] = min(chances[THRESHOLD] * np.exp(_STEP * max(more, _FARTHEST)), 1.0)
     elif last < np.inf:
-        shares[THRESHOLD] = min(last, 1.0)
-    shares[SAVED] = min(shares[SAVED] + covered - recall, _MOST_SAVED)
+        chances[THRESHOLD] = min(last, 1.0)
+    chances[SAVED] = min(chances[SAVED] + covered - recall, _MOST_SAVED)
 
 
 @lean
@@ -235,8 +237,8 @@ def _descend(
     most: int,
     behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
+    chances: npt.NDArray[np.float64],
+    branches: npt.NDArray[np.int64],
     queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
     wanted: float,
@@ -244,7 +246,7 @@ def _descend(
     done: float,
     found: int,
 ) -> tuple[float, float, int]:
-    """Take turnings of at least ``floor``, most probable first, and pass by the leaves that have ``done``,
+    """Take branches of at least ``floor``, most probable first, and pass by the leaves that have ``done``,
     and that at ``own_place``.
 
     Returns the probability covered, that of the last leaf, and the number of matches.
@@ -255,13 +257,13 @@ def _descend(
     first, end = 0, 0
     mass, chance = 0.0, np.inf
     if whole >= floor:
-        push(heads[0], 0, max_distance, 1.0, whole, turnings, queue, 0, top)
+        push(heads[0], 0, max_distance, 1.0, whole, branches, queue, 0, top)
     while queue[FILLED] != 0 and mass < wanted:
-        bucket, head, code, weight = take(turnings, queue)
+        bucket, head, code, weight = pop(branches, queue)
         if head & NODE:
             _follow(
-                heads, head, value, own_place, code, weight, max_distance, behind, patterns, shares,
-                turnings, queue, bucket, top,
+                heads, head, value, own_place, code, weight, max_distance, behind, patterns, chances,
+                branches, queue, bucket, top,
                 floor,
             )  # fmt: skip
             continue
@@ -297,8 +299,8 @@ def _follow(
     max_distance: int,
     behind: npt.NDArray[np.float64],
     patterns: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
-    turnings: npt.NDArray[np.int64],
+    chances: npt.NDArray[np.float64],
+    branches: npt.NDArray[np.int64],
     queue: npt.NDArray[np.int64],
     bucket: int,
     top: int,
@@ -311,10 +313,10 @@ def _follow(
     place, chance = 0, 0.0
     while head & NODE:
         if level == queue[_READY]:
-            share_among_children(level, max_distance, behind, patterns, shares)
+            divide_among_children(level, max_distance, behind, patterns, chances)
             queue[_READY] += 1
         first, own = signed(head & COUNT) * CHILDREN, child_of(value, level)
-        share = shares[level, budget]
+        share = chances[level, budget]
         level += 1
         turned_to = reaching(share, product, floor) & ~1
         while turned_to:
@@ -327,14 +329,14 @@ def _follow(
             # Of a leaf for nothing, but asking would take longer.
             prefetch(heads, signed(child & COUNT) * CHILDREN)
             farther = product * patterns[level - 1, pattern]
-            push(child, level, rest, farther, product * share[pattern], turnings, queue, bucket, top)
+            push(child, level, rest, farther, product * share[pattern], branches, queue, bucket, top)
         chance = product * share[0]
         if not chance >= floor:
             return
         place = first + own
         head = heads[place]
     if place != own_place:
-        push(head, level, budget, product, chance, turnings, queue, bucket, top)
+        push(head, level, budget, product, chance, branches, queue, bucket, top)
 
 
 @inlined

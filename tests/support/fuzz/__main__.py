@@ -1,6 +1,6 @@
 """Coverage-guided fuzzing with atheris: ``python -m tests.support.fuzz TARGET --seconds N [--corpus DIR]``.
 
-TARGET is ``purify``, ``words``, ``snapshot`` or ``files`` (:mod:`tests.support.fuzz.targets`); N are seconds of CPU time. Needs the extra ``fuzz``
+TARGET is ``text``, ``words``, ``snapshot`` or ``files`` (:mod:`tests.support.fuzz.targets`); N are seconds of CPU time. Needs the extra ``fuzz``
 (``pip install -e '.[dev,fuzz]'``); atheris has wheels for Linux on x86-64. The corpus is kept in DIR, if one is given, and the next run goes on with it.
 
 A fault is any exception that the target does not expect, or more than ``SLOWEST`` seconds for one input. Each kind of fault is
@@ -83,7 +83,7 @@ class Watch:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.support.fuzz")
-    parser.add_argument("target", choices=("purify", "words", "snapshot", "files"))
+    parser.add_argument("target", choices=("text", "words", "snapshot", "files"))
     parser.add_argument("--seconds", type=float, default=600.0, help="of CPU time (600)")
     parser.add_argument("--corpus", type=Path, help="folder to keep the corpus in")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The targets ``purify`` and ``words``: a page's bytes to its text, a text to its fingerprint and sketch."""
+"""The targets ``text`` and ``words``: a page's bytes to its text, a text to its fingerprint and sketch."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from neardup.text.visible_text import (
     _pieces,
     decode,
     parse,
-    purify_bytes,
-    purify_html,
+    text_of_bytes,
+    text_of_html,
     tops,
 )
 from neardup.text.words import _words_of_any_script, bigrams, dictionary_words, words
@@ -74,7 +74,7 @@ _ODD_TEXTS = (
 )
 
 
-def purify(data: bytes) -> None:
+def text(data: bytes) -> None:
     """The first byte chooses how the rest, a page, is read; read twice, as bytes or as a string, it must give the same."""
     if not data:
         return
@@ -93,7 +93,7 @@ def purify(data: bytes) -> None:
         utf_8 = page.decode()
     except UnicodeDecodeError:
         return
-    assert purify_bytes(page, "utf-8") == purify_html(utf_8), "UTF-8 and its string differ"
+    assert text_of_bytes(page, "utf-8") == text_of_html(utf_8), "UTF-8 and its string differ"
 
 
 def find_words(data: bytes) -> None:
@@ -118,7 +118,7 @@ def find_words(data: bytes) -> None:
     _assert_same(reader.read_text(text), reader.read_text(text))
 
 
-def purify_seeds() -> Iterator[bytes]:
+def text_seeds() -> Iterator[bytes]:
     for number, path in enumerate(sorted(PAGES.rglob("*.html*"))):
         yield bytes([number % 4]) + path.read_bytes()
     for page in _ODD_PAGES:
@@ -128,7 +128,7 @@ def purify_seeds() -> Iterator[bytes]:
 
 def word_seeds() -> Iterator[bytes]:
     for number, path in enumerate(sorted(PAGES.rglob("*.html*"))[::4]):
-        text = purify_bytes(path.read_bytes())
+        text = text_of_bytes(path.read_bytes())
         yield bytes([number % len(_FEATURES), number % 3]) + text[:8192].encode(_ENCODINGS[number % 3])
     for number, text in enumerate(_ODD_TEXTS):
         for encoding, name in enumerate(_ENCODINGS):
@@ -144,7 +144,11 @@ def _decoded(choice: int, data: bytes) -> str:
 
 
 def _assert_same(one: Reading, other: Reading) -> None:
-    for a, b in ((one.sketch, other.sketch), (one.shingles, other.shingles), (one.drawn, other.drawn)):
+    for a, b in (
+        (one.sketch, other.sketch),
+        (one.shingles, other.shingles),
+        (one.full_sketch, other.full_sketch),
+    ):
         assert np.array_equal(a, b) if a is not None and b is not None else a is b, "another sketch"
     first, second = (
         (f.value, f.weights.tolist()) if f else None for f in (one.fingerprint, other.fingerprint)
@@ -162,7 +166,7 @@ def _page_readers() -> tuple[Reader, ...]:
 def _text_readers() -> tuple[Reader, ...]:
     learner, features = Learner(), Features()
     for path in sorted(PAGES.rglob("*.html*"))[::8]:
-        extracted = features.extract(purify_bytes(path.read_bytes()))
+        extracted = features.extract(text_of_bytes(path.read_bytes()))
         learner.add(extracted.words, extracted.hashes)
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "fuzz.npz"

@@ -20,7 +20,7 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    "purify": Target(pages.purify, pages.purify_seeds),
+    "text": Target(pages.text, pages.text_seeds),
     "words": Target(pages.find_words, pages.word_seeds),
     "snapshot": Target(snapshots.restore, snapshots.seeds),
     "files": Target(files.read, files.seeds),
