@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.metadata
 import os
 import pkgutil
 import re
@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
+import neardup
 from benchmarks import pages as benchmark_pages
 from crawler.items import PageItem
 from crawler.spiders.site import SiteSpider
@@ -207,13 +208,15 @@ def test_every_exception_is_in_the_table() -> None:
     assert listed == tree | {"NearDuplicatePage", "IgnoreRequest"}
 
 
-@pytest.mark.parametrize("package", ["neardup", "neardup.scrapy"])
-def test_every_public_name_is_in_the_reference(package: str) -> None:
+def test_every_public_name_is_in_the_reference() -> None:
     page = reference("python-api")
 
-    for name in importlib.import_module(package).__all__:
-        public = getattr(importlib.import_module(package), name)
-        assert f"::: {public.__module__}.{public.__qualname__}\n" in page
+    assert set(neardup.__all__) <= set(dir(neardup))
+    for name in neardup.__all__:
+        assert f"`{name}`" in page
+        public = getattr(neardup, name)
+        assert name == "__version__" or f"::: {public.__module__}.{public.__qualname__}\n" in page
+    assert neardup.__version__ == importlib.metadata.version("neardup")
 
 
 def test_what_the_python_reference_shows_exists() -> None:

@@ -18,8 +18,8 @@ from scrapy.linkextractors import LinkExtractor
 from w3lib.url import file_uri_to_path
 
 from crawler.items import PageItem
+from neardup import get_verdict
 from neardup.address import host_of, is_web
-from neardup.scrapy import get_verdict
 from neardup.text.folders import files_below
 
 if TYPE_CHECKING:

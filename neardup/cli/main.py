@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import neardup
 from neardup.cli import check, crawls, db, evaluate, learn_idf, match, pairs, plan, report, show
 from neardup.cli.output import complain
 from neardup.errors import NeardupError
@@ -30,11 +30,16 @@ VERBS = {
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="neardup", description="Near-duplicate pages of web crawls.")
-    parser.add_argument("--version", action="version", version=f"neardup {version('neardup')}")
+    parser.add_argument("--version", action="version", version=f"neardup {neardup.__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, module in VERBS.items():
-        module.add_arguments(verbs.add_parser(name, help=module.HELP, description=module.__doc__))
+        module.add_arguments(verbs.add_parser(name, help=module.HELP, description=_plain(module.__doc__)))
     return parser
+
+
+def _plain(docstring: str | None) -> str:
+    """A docstring for the terminal, where the marks of reStructuredText only disturb."""
+    return (docstring or "").replace("``", "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

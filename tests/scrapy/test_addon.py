@@ -16,9 +16,9 @@ from itemadapter import ItemAdapter
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
+from neardup import get_verdict
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismatch
-from neardup.scrapy import get_verdict
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.options import SETTINGS
 from neardup.store.store import Store

@@ -15,10 +15,11 @@ import sqlalchemy as sa
 from scrapy.http import HtmlResponse, Response
 
 from crawler.spiders.site import SiteSpider
+from neardup import get_verdict
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.errors import SchemeMismatch
 from neardup.fingerprint.scheme import Scheme
-from neardup.scrapy import extension, get_verdict, recording
+from neardup.scrapy import extension, recording
 from neardup.store import engine as engines
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store

@@ -9,13 +9,13 @@ import pytest
 import scrapy
 from scrapy.http import HtmlResponse, Response
 
+from neardup import get_verdict
 from neardup.cli.main import main
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError, PageTooLarge
 from neardup.fingerprint.reader import Reader
 from neardup.fingerprint.scheme import Scheme
-from neardup.scrapy import get_verdict
 from neardup.store.store import Store
 from neardup.text.content import Content
 from neardup.text.features import Features
