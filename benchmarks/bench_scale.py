@@ -28,6 +28,7 @@ from benchmarks.bench_latency import table
 from benchmarks.bench_snapshot import resident
 from benchmarks.made_store import BATCH_ROWS, HOSTS, SCHEME, START, MadePages, fill
 from benchmarks.plans import plans, recorded
+from neardup.address import Address
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.verdict import Kind, Verdict
@@ -75,7 +76,7 @@ def verdicts(pages: MadePages, start: int) -> Iterator[Verdict]:
     for place in range(start, len(pages)):
         duplicate, short, of = pages.duplicate[place], pages.short[place], int(pages.of[place])
         yield Verdict(
-            url=pages.url(place),
+            address=Address(pages.url(place)),
             kind=Kind.DUPLICATE if duplicate else Kind.TOO_SHORT if short else Kind.NEW,
             follow=not duplicate,
             reason="",

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neardup.address import url_key
+from neardup.address import Address
 from neardup.detection import snapshot
 from neardup.detection.known_pages import KnownPages
 
@@ -59,8 +59,8 @@ def check(pages: KnownPages, n: int) -> None:
     assert len(pages) == n
     for number in sample(n):
         url = url_of(number)
-        assert pages.row(url) == number
-        assert pages.row(url + "?") == -1
+        assert pages.row(Address(url)) == number
+        assert pages.row(Address(url + "?")) == -1
         assert pages.urls[number] == url
         assert pages.values[number] == value_of(number)
         assert pages.canonical[number] == canonical_of(number)
@@ -81,7 +81,7 @@ def fill(n: int) -> KnownPages:
         made = [(url_of(i), i + 7, value_of(i), canonical_of(i)) for i in range(start, min(start + BATCH, n))]
         for url, page_id, value, canonical in made:
             began_cpu, began = time.thread_time(), time.perf_counter()
-            pages.add(url, page_id=page_id, value=value, canonical=canonical)
+            pages.add(Address(url), page_id=page_id, value=value, canonical=canonical)
             took = time.perf_counter() - began
             total += took
             longest = max(longest, took)
@@ -100,16 +100,15 @@ def look_up(pages: KnownPages, n: int) -> None:
     urls = [url_of(number) for number in sample(n)]
     began = time.perf_counter()
     for url in urls:
-        pages.row(url)
+        pages.row(Address(url))
     took = (time.perf_counter() - began) / len(urls)
     began = time.perf_counter()
-    for url in urls:
-        url_key(url)
+    [Address(url).key for url in urls]
     hashing = (time.perf_counter() - began) / len(urls)
     unknown = [f"{url}&new" for url in urls]
     began = time.perf_counter()
     for url in unknown:
-        pages.row(url)
+        pages.row(Address(url))
     missing = (time.perf_counter() - began) / len(urls)
     print(
         f"  row           {1 / took:12,.0f} /s, {MILLION * took:.2f} µs known, {MILLION * missing:.2f} µs"
@@ -153,7 +152,9 @@ def load(path: Path, n: int) -> None:
     for number in range(n, n + SAMPLE):
         url = url_of(number)
         began = time.perf_counter()
-        row = pages.add(url, page_id=number + 7, value=value_of(number), canonical=canonical_of(number))
+        row = pages.add(
+            Address(url), page_id=number + 7, value=value_of(number), canonical=canonical_of(number)
+        )
         took = time.perf_counter() - began
         assert row == number
         longest, total = max(longest, took), total + took

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sqlalchemy as sa
 
+from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.verdict import Kind, Verdict
 from neardup.fingerprint.scheme import Scheme
@@ -61,7 +62,7 @@ def verdicts(crawl_id: int) -> list[Verdict]:
             for bit in rng.sample(range(64), distance):
                 value ^= 1 << bit
         verdict = Verdict(
-            url=url,
+            address=Address(url),
             kind=Kind.NEW if original is None else Kind.DUPLICATE,
             follow=original is None,
             reason="",

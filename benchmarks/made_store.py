@@ -18,7 +18,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.schema import AddConstraint, CreateIndex, DropConstraint, DropIndex
 
-from neardup.address import url_key
+from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.fingerprint.hamming import percentage
 from neardup.fingerprint.scheme import Scheme
@@ -101,7 +101,7 @@ class MadePages:
             "id": self.ids[some].tolist(),
             "hash_value": _unless(short, self.values[some].view(np.int64).tolist()),
             "actual_url": urls,
-            "url_key": map(url_key, urls),
+            "url_key": [Address(url).key for url in urls],
             "host": [HOSTS[host] for host in self.hosts[some].tolist()],
             "scheme": [SCHEME] * count,
             "features": np.where(short, 5, rng.integers(50, 2000, count)).tolist(),

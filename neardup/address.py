@@ -5,10 +5,57 @@ connects to.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 STANDARD_PORTS = {"http": 80, "https": 443}
 """The schemes of the web with the ports that a URL need not name."""
+
+
+_HOSTS_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a page, and what follows from the URL: each part is made once, when somebody asks.
+
+    ``url``: as :func:`page_url` gives it; :meth:`of` takes any URL.
+
+    >>> page = Address.of("http://Shop.Example.co.uk:8080/a#top")
+    >>> page.url, page.host, page.domain, len(page.key)
+    ('http://Shop.Example.co.uk:8080/a', 'shop.example.co.uk', 'example.co.uk', 16)
+    """
+
+    url: str
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        return cls(page_url(url))
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The URL as the bytes that the key is made of and that memory keeps."""
+        return encoded_url(self.url)
+
+    @cached_property
+    def key(self) -> bytes:
+        """See :func:`key_of`."""
+        return key_of(self.encoded)
+
+    @cached_property
+    def host(self) -> str:
+        """See :func:`host_of`."""
+        return host_of(self.url)
+
+    @cached_property
+    def domain(self) -> str:
+        """See :func:`registered_domain`."""
+        return registered_domain(self.host)
 
 
 def page_url(url: str) -> str:
@@ -26,21 +73,16 @@ def page_url(url: str) -> str:
     return "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in url)
 
 
-def url_key(url: str) -> bytes:
-    """16-byte BLAKE2b digest of a page's URL: the unique key of a page, for URLs of any length.
-
-    Not a fast hash: whoever could make two URLs collide could make one page pass for another.
-    """
-    return key_of(encoded_url(url))
-
-
 def encoded_url(url: str) -> bytes:
-    """A URL as the bytes that its key is made of and that are kept of it."""
+    """A URL as bytes; a lone surrogate, which UTF-8 does not know, becomes three bytes."""
     return url.encode("utf-8", "surrogatepass")
 
 
 def key_of(encoded: bytes) -> bytes:
-    """:func:`url_key` of a URL that is encoded already."""
+    """16-byte BLAKE2b digest of an encoded URL: the unique key of a page, for URLs of any length.
+
+    BLAKE2b is no fast hash: whoever could make two URLs collide could make one page pass for another.
+    """
     return hashlib.blake2b(encoded, digest_size=16).digest()
 
 
@@ -82,3 +124,25 @@ def place_of(url: str) -> str:
     if not host or port is None or port == STANDARD_PORTS.get(parts.scheme):
         return host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@lru_cache(_HOSTS_REMEMBERED)
+def registered_domain(host: str) -> str:
+    """What somebody registered: one label more than the public suffix (publicsuffix.org, as tldextract brings
+    it; nothing is fetched).
+
+    The list's private part counts: two users of github.io are two sites. An IP address, a host below no
+    public suffix and a public suffix itself stand for themselves.
+
+    >>> [registered_domain(host) for host in ("www.shop.example.co.uk", "one.github.io", "10.0.0.1")]
+    ['example.co.uk', 'one.github.io', '10.0.0.1']
+    """
+    parts = _suffixes().extract_str(host)
+    return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
+
+
+@cache
+def _suffixes() -> TLDExtract:
+    from tldextract import TLDExtract  # noqa: PLC0415 -- 0.1 s that only those pay who ask for domains
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

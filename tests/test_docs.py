@@ -25,6 +25,7 @@ from crawler.items import PageItem
 from crawler.spiders.site import SiteSpider
 from docs import command_pages, terminal_picture
 from neardup import errors
+from neardup.address import Address
 from neardup.cli.main import make_parser
 from neardup.detection.verdict import Kind, Verdict
 from neardup.fingerprint.scheme import Scheme
@@ -161,7 +162,7 @@ def test_every_verdict_is_in_the_table() -> None:
 
 
 def test_every_field_of_a_verdict_is_described() -> None:
-    verdict = Verdict(url="", kind=Kind.NEW, follow=True, reason="")
+    verdict = Verdict(address=Address(""), kind=Kind.NEW, follow=True, reason="")
     described = {cell.strip("`") for cell in first_cells(section(reference("verdicts"), "Fields"))}
 
     assert {name for name in described if not hasattr(verdict, name)} == set()

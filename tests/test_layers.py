@@ -27,7 +27,7 @@ OWNERS = {
     "icu4py": ("neardup.text.words",),
     "resiliparse": ("neardup.text.content",),
     "cssselect": ("neardup.text.content",),
-    "tldextract": ("neardup.detection.scope",),
+    "tldextract": ("neardup.address",),
 }
 """Who may import which library."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from neardup.address import Address
 from neardup.cli import database
 from neardup.cli.fetch import fetch
 from neardup.cli.output import complain, printable, show_json, show_table
@@ -146,23 +147,23 @@ def _nearest(known: _Known, url: str, reading: Reading) -> _Nearest | None:
                 0
             ]
     alike = known.rule.are_matches(distances, estimates)
-    matches = _in_scope(known, url, ids, alike)
+    matches = _in_scope(known, Address(url), ids, alike)
     order = np.lexsort((distances, -np.nan_to_num(estimates), ~matches))
     found = int(matches.sum())
     return _Nearest(ids[order], distances[order], estimates[order], found, int(alike.sum()) - found)
 
 
 def _in_scope(
-    known: _Known, url: str, ids: npt.NDArray[np.int64], alike: npt.NDArray[np.bool_]
+    known: _Known, page: Address, ids: npt.NDArray[np.int64], alike: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Which of the pages may be the canonical page of that at ``url``; only those that are ``alike`` are
-    looked at.
+    """Which of the pages may be the canonical page of that at ``page``; of pages that are not
+    ``alike`` none is asked.
     """
     within = alike.copy()
     if known.scope.is_bounded:
         with known.store.reading() as connection:
             urls = page_report.urls_of(connection, ids[alike].tolist())
-        within[alike] = [known.scope.takes(url, urls[page_id]) for page_id in ids[alike].tolist()]
+        within[alike] = [known.scope.takes(page, urls[page_id]) for page_id in ids[alike].tolist()]
     return within
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.address import page_url
+from neardup.address import Address
 from neardup.detection import site_templates
 from neardup.detection.known_digests import KnownDigests
 from neardup.detection.known_pages import NONE, KnownPages
@@ -195,7 +195,7 @@ class Detector:
                     canonical_ids.append(page.canonical_id)
                 elif page.fresh and page.value is not None and page.features >= options.min_features:
                     standing[row - first] = row
-                    its_digests[row - first] = scope.digest(page.url, page.text_digest)
+                    its_digests[row - first] = scope.digest(Address(page.url), page.text_digest)
                     if page.sketch is not None:
                         sketched.append(row)
                         sketches.append(page.sketch)
@@ -247,20 +247,20 @@ class Detector:
         try:
             return self.judge(url, read(), always_follow=always_follow)
         except PageTooLarge as exc:
-            return unjudged(page_url(url), exc)
+            return unjudged(Address.of(url), exc)
 
     def judge(self, url: str, reading: Reading, *, always_follow: bool = False) -> Verdict:
         """Judge a page that has been read. ``always_follow``: its links are followed whatever it is."""
         started = perf_counter()
-        verdict = self._judge(page_url(url), reading, always_follow=always_follow)
+        verdict = self._judge(Address.of(url), reading, always_follow=always_follow)
         self.search_seconds += perf_counter() - started
         return verdict
 
-    def _judge(self, url: str, reading: Reading, *, always_follow: bool) -> Verdict:
-        row = self.pages.row(url)
+    def _judge(self, page: Address, reading: Reading, *, always_follow: bool) -> Verdict:
+        row = self.pages.row(page)
         known = row != NONE
         if not known:
-            row = self.pages.add(url, page_id=self._next_id, value=0, canonical=NONE)
+            row = self.pages.add(page, page_id=self._next_id, value=0, canonical=NONE)
             self._next_id += 1
         standing, page_id = self.pages.canonical[row], self.pages.ids[row]
         own_distance: int | None = None
@@ -275,9 +275,9 @@ class Detector:
         else:
             if known and self.pages.values[row]:
                 own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
-            found = self._resolve(url, row, own_distance, reading)
+            found = self._resolve(page, row, own_distance, reading)
             if found is None and (not known or own_distance != 0):
-                self.verifier.learn(url, reading)
+                self.verifier.learn(page, reading)
             if found is not None:
                 kind = Kind.DUPLICATE
             elif not known:
@@ -292,7 +292,7 @@ class Detector:
         follow, why = self._follow(found, met, always_follow=always_follow)
         distance, resemblance = (None, None) if found is None else (found.distance, found.resemblance)
         return Verdict(
-            url=url,
+            address=page,
             kind=kind,
             follow=follow,
             repeated=met > 0,
@@ -309,19 +309,19 @@ class Detector:
             text_digest=reading.text_digest,
         )
 
-    def _resolve(self, url: str, row: int, own_distance: int | None, reading: Reading) -> Found | None:
+    def _resolve(self, page: Address, row: int, own_distance: int | None, reading: Reading) -> Found | None:
         """Give a page its standing; its canonical page, or None if that is the page itself."""
         assert reading.fingerprint is not None
         assert reading.sketch is not None
         standing, value = self.pages.canonical[row], reading.fingerprint.value
-        digest = self.verifier.scope.digest(url, reading.text_digest)
+        digest = self.verifier.scope.digest(page, reading.text_digest)
         if (
             standing == row
             and own_distance == 0
             # With another digest it is the same words in another order, which may have become a copy.
             and (
                 self.digests.of(row) in (0, digest)
-                or not self.exact_copies(url, value, reading.sketch, digest)
+                or not self.exact_copies(page, value, reading.sketch, digest)
             )
         ):
             self.sketches.put(row, reading.sketch)  # stored, maybe, before there were sketches and digests
@@ -329,7 +329,7 @@ class Detector:
             return None
         # Out of the index first: a page must not be found as the canonical page of itself.
         self.set_canonical(row, value, canonical=NONE)
-        found = self._find(url, standing, reading, digest, row)
+        found = self._find(page, standing, reading, digest, row)
         self.set_canonical(row, value, reading.sketch, digest=digest, canonical=found.row if found else row)
         return found
 
@@ -337,15 +337,15 @@ class Detector:
         """The verdict of a page that is there no longer; None if it was not known. If it was canonical, its
         duplicates need another page.
         """
-        url = page_url(url)
-        row = self.pages.row(url)
+        page = Address.of(url)
+        row = self.pages.row(page)
         if row == NONE:
             return None
         if self.pages.canonical[row] in (row, NONE):
             self.no_longer_canonical.add(self.pages.ids[row])
         self.set_canonical(row, 0, canonical=NONE)
         page_id = self.pages.ids[row]
-        return Verdict(url=url, kind=Kind.GONE, follow=True, reason=reason(Kind.GONE), page_id=page_id)
+        return Verdict(address=page, kind=Kind.GONE, follow=True, reason=reason(Kind.GONE), page_id=page_id)
 
     def set_canonical(
         self, row: int, value: int, compact: Compact | None = None, *, digest: int = 0, canonical: int
@@ -367,16 +367,16 @@ class Detector:
             if digest:
                 self.digests.put(row, digest)
 
-    def exact_copies(self, url: str, value: int, compact: Compact | None, digest: int) -> list[int]:
+    def exact_copies(self, page: Address, value: int, compact: Compact | None, digest: int) -> list[int]:
         """Rows of canonical pages with the very text of a page, told by digest, fingerprint and sketch (if
         known).
         """
         rows = self.digests.rows(digest)
         return self.verifier.exact_copies(
-            url, value, compact, rows=rows, pages=self.pages, sketches=self.sketches
+            page, value, compact, rows=rows, pages=self.pages, sketches=self.sketches
         )
 
-    def _find(self, url: str, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
+    def _find(self, page: Address, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one of its very text.
 
         Else it is one that the index proposes (PSM_F). If that one is not confirmed by its sketch or is out
@@ -385,7 +385,7 @@ class Detector:
         assert reading.fingerprint is not None
         query = reading.fingerprint
         confirmed = partial(
-            self.verifier.confirmed, url, reading, urls=self.pages.urls, sketches=self.sketches
+            self.verifier.confirmed, page, reading, urls=self.pages.urls, sketches=self.sketches
         )
         if standing != NONE and self.pages.canonical[standing] == standing:
             distance = hamming.distance(self.pages.values[standing], query.value)
@@ -393,7 +393,7 @@ class Detector:
             if found := confirmed(matches=before):
                 return found
         # What is found so is not looked for in the index, nor counted as found there.
-        if copies := self.exact_copies(url, query.value, reading.sketch, digest):
+        if copies := self.exact_copies(page, query.value, reading.sketch, digest):
             return Found(copies[0], 0, 1.0)
         match = self.index.find_first(query)
         if self.recall is not None:

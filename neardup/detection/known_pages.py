@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup.address import encoded_url, key_of, url_key
+from neardup.address import encoded_url, key_of
 from neardup.detection.key_table import SHARDS, KeyTable
 from neardup.detection.records import Column, Records, fields
 from neardup.detection.snapshot import SnapshotError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
+
+    from neardup.address import Address
 
 NONE = -1
 """Row number that stands for *no page*."""
@@ -138,9 +140,9 @@ class KnownPages:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def row(self, url: str) -> int:
-        """Row number of the page with this URL, or ``NONE``."""
-        return self._rows.find(url_key(url))
+    def row(self, page: Address) -> int:
+        """Row number of a page, or ``NONE``."""
+        return self._rows.find(page.key)
 
     def rows_of_ids(self, page_ids: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Row numbers of the pages with these ids, ``NONE`` for an unknown one; both of shape (n,).
@@ -160,20 +162,19 @@ class KnownPages:
         chosen = np.asarray(rows, dtype=np.int64)
         return self.values.array()[chosen], chosen
 
-    def add(self, url: str, *, page_id: int, value: int, canonical: int) -> int:
+    def add(self, page: Address, *, page_id: int, value: int, canonical: int) -> int:
         """Append a page and return its row number; ValueError, and nothing added, if a number
         does not fit.
         """
         row = self._records.length
-        encoded = encoded_url(url)
         if not row & (_GROUP - 1):
             self.urls.begin_group(row)
         tail = self.urls.tail
         offset = len(tail)
         self._records.append(page_id, value, canonical, offset)
         try:
-            tail += encoded
-            self._rows.put(key_of(encoded), row)
+            tail += page.encoded
+            self._rows.put(page.key, row)
         except BaseException:
             # Out of memory: what is half added would become part of the next page.
             self._records.length = row

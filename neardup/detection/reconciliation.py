@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neardup.address import Address
 from neardup.detection.detector import MOST_VERIFIED
 from neardup.detection.known_pages import NONE
 from neardup.detection.verdict import Kind, Relation
@@ -49,10 +50,10 @@ class Reconciler:
         detector, pages = self._detector, self._detector.pages
         row = self._row(page.page_id, page.url)
         value, canonical = page.value or 0, NONE
-        digest = detector.verifier.scope.digest(page.url, page.text_digest)
+        digest = detector.verifier.scope.digest(Address(page.url), page.text_digest)
         was_canonical = pages.canonical[row] == row
         if page.canonical_id is not None and page.canonical_url is not None:
-            known = pages.row(page.canonical_url) != NONE
+            known = pages.row(Address(page.canonical_url)) != NONE
             canonical = self._row(page.canonical_id, page.canonical_url)
             if known and (
                 pages.canonical[canonical] != canonical
@@ -85,11 +86,11 @@ class Reconciler:
         is canonical, as it is stored.
         """
         pages = self._detector.pages
-        row = pages.row(page.url)
+        row = pages.row(Address(page.url))
         if row == NONE or pages.canonical[row] != row or pages.values[row] != page.value:
             return []
         compact = None if page.sketch is None else sketch.from_bytes(page.sketch)
-        digest = self._detector.verifier.scope.digest(page.url, page.text_digest)
+        digest = self._detector.verifier.scope.digest(Address(page.url), page.text_digest)
         return self._join(row, page.value, page.weak_bits, compact, digest)
 
     def reconcile_all(self) -> list[Relation]:
@@ -110,9 +111,10 @@ class Reconciler:
     def _row(self, page_id: int, url: str) -> int:
         """The row of a page under the id that it is stored by; one without a standing if it was not known."""
         pages = self._detector.pages
-        row = pages.row(url)
+        page = Address(url)
+        row = pages.row(page)
         if row == NONE:
-            return pages.add(url, page_id=page_id, value=0, canonical=NONE)
+            return pages.add(page, page_id=page_id, value=0, canonical=NONE)
         pages.ids[row] = page_id
         return row
 
@@ -148,7 +150,8 @@ class Reconciler:
         Exact copies come first, and are told with any content.
         """
         detector, pages = self._detector, self._detector.pages
-        exact = detector.exact_copies(pages.urls[row], value, compact, digest)
+        page = Address(pages.urls[row])
+        exact = detector.exact_copies(page, value, compact, digest)
         copies: list[tuple[int, int, float | None, int]] = [(pages.ids[copy], 0, 1.0, copy) for copy in exact]
         if weak_bits is None or detector.verifier.templates is not None:
             # With learned content, whole sketches do not tell near-copies from pages of one template.
@@ -166,7 +169,7 @@ class Reconciler:
             for other, distance, estimate in zip(
                 rows[taken].tolist(), distances[taken].tolist(), estimates[taken].tolist(), strict=True
             )
-            if other not in exact and takes(pages.urls[row], pages.urls[other])
+            if other not in exact and takes(page, pages.urls[other])
         ]
 
 

@@ -7,23 +7,15 @@ scope, only pages of the same host or registered domain are matched with each ot
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING
-
 import mmh3
 
-from neardup.address import host_of
+from neardup.address import Address
 from neardup.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
 
 ANY = "any"
 DOMAIN = "domain"
 HOST = "host"
 SCOPES = (ANY, DOMAIN, HOST)
-
-_HOSTS_REMEMBERED = 10_000
 
 
 class Scope:
@@ -40,11 +32,11 @@ class Scope:
         self.name = name
         self.is_bounded = name != ANY
 
-    def takes(self, url: str, canonical_url: str) -> bool:
-        """Whether the page at ``canonical_url`` may be the canonical page of that at ``url``."""
-        return not self.is_bounded or self._site(url) == self._site(canonical_url)
+    def takes(self, page: Address, canonical_url: str) -> bool:
+        """Whether the page at ``canonical_url`` may be the canonical page of ``page``."""
+        return not self.is_bounded or self._site(page) == self._site(Address(canonical_url))
 
-    def digest(self, url: str, text_digest: int | None) -> int:
+    def digest(self, page: Address, text_digest: int | None) -> int:
         """The digest of a page's text, mixed with its site if that bounds the scope; 0 if there is none, else
         never.
 
@@ -54,33 +46,10 @@ class Scope:
             return 0
         if not self.is_bounded:
             return text_digest
-        site = self._site(url).encode("utf-8", "surrogatepass")
+        site = self._site(page).encode("utf-8", "surrogatepass")
         return text_digest ^ mmh3.mmh3_x64_128_utupledigest(site)[0] or 1
 
-    def _site(self, url: str) -> str:
-        host = host_of(url)
-        if not host and url.startswith(("http:", "https:")):
-            return url
-        return registered_domain(host) if self.name == DOMAIN else host
-
-
-@lru_cache(_HOSTS_REMEMBERED)
-def registered_domain(host: str) -> str:
-    """What somebody registered: one label more than the public suffix (publicsuffix.org, as tldextract brings
-    it; nothing is fetched).
-
-    The list's private part counts: two users of github.io are two sites. An IP address, a host below no
-    public suffix and a public suffix itself stand for themselves.
-
-    >>> [registered_domain(host) for host in ("www.shop.example.co.uk", "one.github.io", "10.0.0.1")]
-    ['example.co.uk', 'one.github.io', '10.0.0.1']
-    """
-    parts = _suffixes().extract_str(host)
-    return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
-
-
-@cache
-def _suffixes() -> TLDExtract:
-    from tldextract import TLDExtract  # noqa: PLC0415 -- 0.1 s that only those pay who ask for domains
-
-    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+    def _site(self, page: Address) -> str:
+        if not page.host and page.url.startswith(("http:", "https:")):
+            return page.url
+        return page.domain if self.name == DOMAIN else page.host

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from neardup.fingerprint import hamming
 
 if TYPE_CHECKING:
+    from neardup.address import Address
     from neardup.errors import PageTooLarge
     from neardup.fingerprint.simhash import Fingerprint
     from neardup.fingerprint.sketch import Compact
@@ -67,7 +68,7 @@ class Verdict:
     those of ``simhash_values``; a page that is not stored has none.
     """
 
-    url: str
+    address: Address
     kind: Kind
     follow: bool
     reason: str
@@ -83,6 +84,11 @@ class Verdict:
     own_distance: int | None = None
     text_digest: int | None = None
     limit: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL of the page, without fragment."""
+        return self.address.url
 
     @property
     def is_duplicate(self) -> bool:
@@ -115,9 +121,9 @@ class Verdict:
         }
 
 
-def unjudged(url: str, exc: PageTooLarge) -> Verdict:
+def unjudged(page: Address, exc: PageTooLarge) -> Verdict:
     """The verdict of a page that is over a limit."""
-    return Verdict(url=url, kind=Kind.UNJUDGED, follow=True, reason=str(exc), limit=exc.limit)
+    return Verdict(address=page, kind=Kind.UNJUDGED, follow=True, reason=str(exc), limit=exc.limit)
 
 
 def reason(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neardup.address import host_of
 from neardup.detection import site_templates
 from neardup.fingerprint import sketch
 from neardup.text.content import LEARNED
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from neardup.address import Address
     from neardup.detection.known_pages import KnownPages, Urls
     from neardup.detection.known_sketches import KnownSketches
     from neardup.detection.rule import Rule
@@ -46,14 +46,14 @@ class Verifier:
         self.scope = scope
         self.templates = site_templates.HostTemplates() if reader.content.mode == LEARNED else None
 
-    def learn(self, url: str, reading: Reading) -> None:
+    def learn(self, page: Address, reading: Reading) -> None:
         """Learn the template of a site from a page that is no duplicate."""
         if self.templates is not None:
-            self.templates.learn(host_of(url), reading.shingles)
+            self.templates.learn(page.host, reading.shingles)
 
     def exact_copies(
         self,
-        url: str,
+        page: Address,
         value: int,
         compact: Compact | None,
         *,
@@ -66,7 +66,9 @@ class Verifier:
 
         Two texts of one digest can be made on purpose. To pass for copies they would need all three.
         """
-        alike = [row for row in rows if pages.values[row] == value and self.scope.takes(url, pages.urls[row])]
+        alike = [
+            row for row in rows if pages.values[row] == value and self.scope.takes(page, pages.urls[row])
+        ]
         if compact is None or not alike:
             return alike
         stored, known = sketches.of(np.array(alike))
@@ -75,7 +77,7 @@ class Verifier:
 
     def confirmed(
         self,
-        url: str,
+        page: Address,
         reading: Reading,
         *,
         urls: Urls,
@@ -90,12 +92,12 @@ class Verifier:
         stored, known = sketches.of(rows)
         resemblances = deciding = sketch.compact_estimates(stored, reading.sketch)
         if self.templates is not None:
-            own = self.templates.own_places(host_of(url), reading.shingles, reading.full_sketch)
+            own = self.templates.own_places(page.host, reading.shingles, reading.full_sketch)
             deciding = site_templates.adjusted(resemblances, stored, reading.sketch, own)
         deciding = np.where(known, deciding, np.nan)
         taken = np.flatnonzero(self.rule.are_matches(distances, deciding))
         if self.scope.is_bounded:
-            taken = taken[[self.scope.takes(url, urls[int(row)]) for row in rows[taken]]]
+            taken = taken[[self.scope.takes(page, urls[int(row)]) for row in rows[taken]]]
         if not taken.size:
             return None
         best = int(taken[np.argmax(np.nan_to_num(deciding[taken]))])

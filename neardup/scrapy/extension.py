@@ -16,6 +16,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
 
+from neardup.address import Address
 from neardup.detection.endless import EndlessWatch
 from neardup.detection.suspect_clusters import ClusterWatch
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
@@ -135,7 +136,7 @@ class NearDuplicates:
     def _examine(self, response: Response) -> Verdict:
         if not isinstance(response, HtmlResponse):
             return Verdict(
-                url=response.url,
+                address=Address.of(response.url),
                 kind=Kind.NOT_HTML,
                 follow=True,
                 reason=f"not an HTML page but {type(response).__name__}",

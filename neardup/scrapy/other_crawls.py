@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from neardup.address import Address
 from neardup.detection.known_pages import NONE
 from neardup.detection.reconciliation import Reconciler
 from neardup.errors import DatabaseUnavailable
@@ -176,7 +177,7 @@ class OtherCrawls:
         """
         pages = self._detector.pages
         for url in writer.missing():
-            row = pages.row(url)
+            row = pages.row(Address(url))
             if row != NONE and pages.canonical[row] == row:
                 self._detector.set_canonical(row, 0, canonical=NONE)
 
@@ -188,7 +189,7 @@ class OtherCrawls:
         self._own, self._reconciled = writer.pages_waiting(), set()
         known = self._detector.pages
         for url, page_id in writer.learnt():
-            row = known.row(url)
+            row = known.row(Address(url))
             if row != NONE:
                 if known.ids[row] in self._own:
                     self._own.add(page_id)
@@ -230,7 +231,7 @@ class OtherCrawls:
 
     def _apply(self, page: StoredPage, writer: Writer) -> None:
         known = self._detector.pages
-        row = known.row(page.url)
+        row = known.row(Address(page.url))
         if row != NONE and (
             known.ids[row] in self._own
             or (known.ids[row] in self._reconciled and known.values[row] == page.value)

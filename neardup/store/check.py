@@ -20,7 +20,7 @@ from sqlalchemy import BigInteger, and_, exists, false, func, or_, select, true
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from neardup.address import url_key
+from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.rule import Rule
 from neardup.detection.verdict import CANONICAL, Kind
@@ -159,7 +159,7 @@ def _distances_differ(rows: Sequence[Any]) -> Sequence[bool]:
 
 
 def _keys_differ(rows: Sequence[Any]) -> Sequence[bool]:
-    return [bytes(row.url_key) != url_key(row.actual_url) for row in rows]
+    return [bytes(row.url_key) != Address(row.actual_url).key for row in rows]
 
 
 _KINDS = [kind.value for kind in Kind if kind is not Kind.NOT_HTML]

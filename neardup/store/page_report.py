@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import func, select
 
-from neardup.address import page_url, url_key
+from neardup.address import Address
 from neardup.fingerprint import hamming
 from neardup.store.history import Version, version_count, versions_of
 from neardup.store.schema import TABLES, crawls, duplicate_values, simhash_values
@@ -63,7 +63,7 @@ class PageReport:
 def page_report(connection: Connection, url: str, *, limit: int = 20) -> PageReport | None:
     """All about the page with this URL; None if it is not stored."""
     page = (
-        connection.execute(select(simhash_values).where(simhash_values.c.url_key == url_key(page_url(url))))
+        connection.execute(select(simhash_values).where(simhash_values.c.url_key == Address.of(url).key))
         .mappings()
         .one_or_none()
     )
@@ -167,7 +167,7 @@ def ids_of_text(connection: Connection, ids: list[int], text_digest: int) -> lis
 def id_and_kind(connection: Connection, url: str) -> tuple[int, str] | None:
     """Id and last verdict of the page with this URL; None if it is not stored."""
     query = select(simhash_values.c.id, simhash_values.c.kind).where(
-        simhash_values.c.url_key == url_key(page_url(url))
+        simhash_values.c.url_key == Address.of(url).key
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else (row.id, row.kind)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, StatementError
 
+from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.verdict import Kind, Verdict
 from neardup.store.engine import is_conflict
@@ -51,8 +52,8 @@ def may_be_refusal(exc: SQLAlchemyError) -> bool:
 def another_page(crawl_id: int) -> Verdict:
     """A small page under an id that a crawl gives to no page, to try whether the database takes any."""
     page_id = crawl_id * PAGES_PER_CRAWL
-    url = f"neardup:another-page-{page_id}"
-    return Verdict(url=url, kind=Kind.TOO_SHORT, follow=True, reason="", page_id=page_id)
+    address = Address(f"neardup:another-page-{page_id}")
+    return Verdict(address=address, kind=Kind.TOO_SHORT, follow=True, reason="", page_id=page_id)
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import ColumnElement, String, and_, case, func, literal_column, select, true
 
-from neardup.detection.scope import registered_domain
+from neardup.address import registered_domain
 from neardup.detection.verdict import Kind
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 

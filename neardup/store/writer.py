@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from neardup.address import host_of, url_key
 from neardup.detection.verdict import LEFT_ALONE, Kind, Relation, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.fingerprint import hamming, sketch
@@ -376,8 +375,8 @@ class Writer:
             "id": verdict.page_id,
             "hash_value": None if fingerprint is None else fingerprint.value,
             "actual_url": _storable(verdict.url),
-            "url_key": url_key(verdict.url),
-            "host": _host(verdict.url),
+            "url_key": verdict.address.key,
+            "host": _storable(verdict.address.host)[:255],
             "scheme": self.store.scheme,
             "features": verdict.features,
             "weak_bits": None if fingerprint is None else fingerprint.pack_weak_bits(),
@@ -407,7 +406,3 @@ class Writer:
 def _storable(text: str) -> str:
     """URLs are data: PostgreSQL takes no NUL, and no database takes a lone surrogate."""
     return text.replace("\x00", "%00").encode("utf-8", "replace").decode()
-
-
-def _host(url: str) -> str:
-    return _storable(host_of(url))[:255]

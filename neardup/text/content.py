@@ -228,7 +228,8 @@ def _checked_host(host: str) -> str:
     if host == EVERY_HOST:
         return host
     found = host_of(f"//{host}") if isinstance(host, str) else ""
-    if not found or any(sign in host for sign in "/@:*? "):
+    bare = host[1:-1].replace(":", "") if ":" in found else host  # an IPv6 address stands in brackets
+    if not found or any(sign in bare for sign in "/@:*? "):
         raise ConfigurationError(f"content selectors: {host!r} is no host such as www.example.com, nor '*'")
     return found
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from neardup.address import url_key
+from neardup.address import Address
 from neardup.detection import key_table, known_pages, records, snapshot
 from neardup.detection.key_table import SHARDS, KeyTable
 from neardup.detection.known_pages import NONE, KnownPages
@@ -63,7 +63,10 @@ def made(count: int) -> KnownPages:
     known = KnownPages()
     for row in range(count):
         known.add(
-            f"http://a.example/{row}", page_id=row + 100, value=row << 60 & (1 << 64) - 1, canonical=row
+            Address(f"http://a.example/{row}"),
+            page_id=row + 100,
+            value=row << 60 & (1 << 64) - 1,
+            canonical=row,
         )
     return known
 
@@ -72,8 +75,8 @@ def assert_made(known: KnownPages, count: int, *, step: int = 1) -> None:
     assert len(known) == len(known.ids) == len(known.urls) == count
     for row in range(0, count, step):
         url = f"http://a.example/{row}"
-        assert known.row(url) == row
-        assert known.row(f"{url}/") == NONE
+        assert known.row(Address(url)) == row
+        assert known.row(Address(f"{url}/")) == NONE
         assert (known.ids[row], known.urls[row], known.canonical[row]) == (row + 100, url, row)
         assert known.values[row] == row << 60 & (1 << 64) - 1
 
@@ -126,7 +129,7 @@ class KnownPagesMachine(RuleBasedStateMachine):
         if url in self.row_of:
             return multiple()
         canonical = data.draw(st.integers(NONE, len(self.model)))
-        row = self.known.add(url, page_id=page_id, value=value, canonical=canonical)
+        row = self.known.add(Address(url), page_id=page_id, value=value, canonical=canonical)
         assert row == len(self.model)
         self.row_of[url] = row
         self.model.append([url, page_id, value, canonical])
@@ -168,11 +171,11 @@ class KnownPagesMachine(RuleBasedStateMachine):
     def refuse(self, page_id: int, value: int, wrong: str) -> None:
         numbers = {"page_id": page_id, "value": value, "canonical": NONE, wrong: 2**64}
         with pytest.raises(ValueError, match="whole numbers"):
-            self.known.add("a URL that is never added", **numbers)
+            self.known.add(Address("a URL that is never added"), **numbers)
 
     @rule(url=urls)
     def look_up(self, url: str) -> None:
-        assert self.known.row(url) == self.row_of.get(url, NONE)
+        assert self.known.row(Address(url)) == self.row_of.get(url, NONE)
 
     @rule()
     def save_and_load(self) -> None:
@@ -198,8 +201,8 @@ class KnownPagesMachine(RuleBasedStateMachine):
             for row in range(len(known))
         ]
         assert stored == self.model
-        assert all(known.row(url) == row for url, row in self.row_of.items())
-        assert known.row("a URL that is never added") == NONE
+        assert all(known.row(Address(url)) == row for url, row in self.row_of.items())
+        assert known.row(Address("a URL that is never added")) == NONE
         assert known.values.array().tolist() == [value for _, _, value, _ in self.model]
         page_ids = [page_id for _, page_id, _, _ in self.model]
         found = known.rows_of_ids([*page_ids, 12345678]).tolist()
@@ -215,7 +218,9 @@ class TestKnownPages:
     def test_key_is_the_digest_that_the_database_holds(self) -> None:
         url = "http://a.example/ü\ud800"
 
-        assert url_key(url) == hashlib.blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        assert (
+            Address(url).key == hashlib.blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        )
 
     @pytest.mark.parametrize("count", [0, 1, 4, 8, 9, 16, 100])
     def test_snapshots_that_end_anywhere_go_on(self, small: None, count: int) -> None:
@@ -224,7 +229,10 @@ class TestKnownPages:
 
         for row in range(count, count + 20):
             loaded.add(
-                f"http://a.example/{row}", page_id=row + 100, value=row << 60 & (1 << 64) - 1, canonical=row
+                Address(f"http://a.example/{row}"),
+                page_id=row + 100,
+                value=row << 60 & (1 << 64) - 1,
+                canonical=row,
             )
 
         assert_made(loaded, count + 20)
@@ -268,9 +276,9 @@ class TestKnownPages:
 
         loaded.values[3] = 5
         loaded.canonical[4] = NONE
-        loaded.add("another", page_id=1, value=2, canonical=3)
+        loaded.add(Address("another"), page_id=1, value=2, canonical=3)
 
-        assert (loaded.values[3], loaded.canonical[4], loaded.row("another")) == (5, NONE, 20)
+        assert (loaded.values[3], loaded.canonical[4], loaded.row(Address("another"))) == (5, NONE, 20)
         assert all(np.array_equal(arrays[name], array) for name, array in before.items())
 
     def test_rows_that_are_not_there(self) -> None:
@@ -285,10 +293,10 @@ class TestKnownPages:
     def test_a_url_added_again_is_found_at_its_last_row(self) -> None:
         known = made(3)
 
-        known.add("http://a.example/0", page_id=9, value=9, canonical=9)
-        assert known.row("http://a.example/0") == 3
+        known.add(Address("http://a.example/0"), page_id=9, value=9, canonical=9)
+        assert known.row(Address("http://a.example/0")) == 3
         known.extend(["x", "x"], ids=[1, 2], values=[1, 2], canonical=[0, 0])
-        assert known.row("x") == 5
+        assert known.row(Address("x")) == 5
 
     def test_running_out_of_memory_adds_nothing(self, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(*_: object) -> None:
@@ -299,10 +307,10 @@ class TestKnownPages:
             with monkeypatch.context() as patch:
                 patch.setattr(KeyTable, "put", fail)
                 with pytest.raises(MemoryError):
-                    known.add("too much", page_id=1, value=1, canonical=1)
-            assert known.row("too much") == NONE
+                    known.add(Address("too much"), page_id=1, value=1, canonical=1)
+            assert known.row(Address("too much")) == NONE
             known.add(
-                f"http://a.example/{count}",
+                Address(f"http://a.example/{count}"),
                 page_id=count + 100,
                 value=count << 60 & (1 << 64) - 1,
                 canonical=count,
@@ -322,7 +330,7 @@ class TestKnownPages:
         known = KnownPages()
         assert known.rows_of_ids([1, 2]).tolist() == [NONE, NONE]
         for row, page_id in enumerate([30, 10, 20]):
-            known.add(str(row), page_id=page_id, value=0, canonical=NONE)
+            known.add(Address(str(row)), page_id=page_id, value=0, canonical=NONE)
 
         assert known.rows_of_ids([10, 20, 30, 40, 0]).tolist() == [1, 2, 0, NONE, NONE]
 

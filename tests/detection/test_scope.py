@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from neardup.address import Address, registered_domain
 from neardup.cli.main import main
 from neardup.detection.detector import Detector, DetectorOptions
-from neardup.detection.scope import SCOPES, Scope, registered_domain
+from neardup.detection.scope import SCOPES, Scope
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.scheme import Scheme
@@ -51,7 +52,10 @@ SITES = [
 
 @pytest.mark.parametrize(("one", "other", "domain", "host"), SITES)
 def test_what_a_scope_takes(one: str, other: str, *, domain: bool, host: bool) -> None:
-    taken = {name: (Scope(name).takes(one, other), Scope(name).takes(other, one)) for name in SCOPES}
+    taken = {
+        name: (Scope(name).takes(Address(one), other), Scope(name).takes(Address(other), one))
+        for name in SCOPES
+    }
 
     assert taken == {"any": (True, True), "domain": (domain, domain), "host": (host, host)}
 

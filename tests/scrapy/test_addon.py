@@ -17,6 +17,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from neardup import get_verdict
+from neardup.address import Address
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismatch
 from neardup.scrapy.extension import NearDuplicates
@@ -575,7 +576,7 @@ class TestVerdicts:
         gc.collect()
         before = len(_verdicts)
         response = Response("http://a.example")
-        set_verdict(response, Verdict(url="u", kind=Kind.NEW, follow=True, reason=""))
+        set_verdict(response, Verdict(address=Address("u"), kind=Kind.NEW, follow=True, reason=""))
         assert len(_verdicts) == before + 1
 
         del response

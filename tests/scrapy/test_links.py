@@ -11,6 +11,7 @@ from scrapy.http import FormRequest, HtmlResponse, Request
 from scrapy.loader import ItemLoader
 from scrapy.utils.test import get_crawler
 
+from neardup.address import Address
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.verdict import Kind, Verdict
 from neardup.scrapy.links import CHAIN, CLUSTER, DEFERRED, LONGEST_CHAIN, REPEATED, Links
@@ -37,9 +38,15 @@ class Callbacks(scrapy.Spider):
 
 
 SPIDER = Callbacks()
-NEW = Verdict(url=URL, kind=Kind.NEW, follow=True, reason="", page_id=2)
+NEW = Verdict(address=Address(URL), kind=Kind.NEW, follow=True, reason="", page_id=2)
 DUPLICATE = Verdict(
-    url=URL, kind=Kind.DUPLICATE, follow=False, repeated=True, reason="", page_id=2, canonical_id=1
+    address=Address(URL),
+    kind=Kind.DUPLICATE,
+    follow=False,
+    repeated=True,
+    reason="",
+    page_id=2,
+    canonical_id=1,
 )
 
 

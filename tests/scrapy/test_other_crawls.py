@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from neardup.address import Address
 from neardup.cli.main import main
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.known_pages import NONE, PAGES_PER_CRAWL
@@ -291,7 +292,7 @@ class TestUnshared:
         other.follow()
         late = Process(store)
         assert other.judge("1", TEXT).kind is Kind.NEW
-        assert late.detector.pages.row("hidden") == NONE
+        assert late.detector.pages.row(Address("hidden")) == NONE
 
         hidden.end()
         other.follow()
@@ -335,7 +336,7 @@ class TestUnshared:
         other.judge("both", TEXT)
         other.end()
 
-        assert Process(store).detector.pages.row("both") != NONE
+        assert Process(store).detector.pages.row(Address("both")) != NONE
 
 
 class TestRaces:
@@ -743,7 +744,7 @@ def test_pages_that_change_and_go_while_crawls_end_in_stars(tmp_path: Path, seed
         processes = [Process(store) for _ in range(3)]
         for _ in range(120):
             process, url = rng.choice(processes), f"u{rng.randrange(25)}"
-            if rng.random() < 0.1 and process.detector.pages.row(url) != NONE:
+            if rng.random() < 0.1 and process.detector.pages.row(Address(url)) != NONE:
                 process.gone(url)
             else:
                 process.judge(url, rng.choice(texts))

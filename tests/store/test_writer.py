@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from neardup.address import url_key
+from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable
@@ -77,7 +77,7 @@ class TestRows:
         assert row["id"] == 1
         assert row["hash_value"] == 2**64 - 1
         assert row["actual_url"] == url
-        assert bytes(row["url_key"]) == url_key(url)
+        assert bytes(row["url_key"]) == Address(url).key
         assert row["host"] == "host.example"
         assert (row["scheme"], row["features"], row["kind"]) == (str(Scheme()), 30, "new")
         assert bytes(row["weak_bits"]) == fingerprint(2**64 - 1).pack_weak_bits()
@@ -98,7 +98,7 @@ class TestRows:
         assert writer.rows_written == 3
 
     def test_pages_without_fingerprint_and_not_html(self, store: Store) -> None:
-        not_html = Verdict(url="w", kind=Kind.NOT_HTML, follow=True, reason="")
+        not_html = Verdict(address=Address("w"), kind=Kind.NOT_HTML, follow=True, reason="")
 
         write(store, page(1, "u", Kind.TOO_SHORT, fingerprint=None, features=0), not_html)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from neardup.address import Address
 from neardup.detection.verdict import Kind, Verdict
 from neardup.fingerprint.simhash import Fingerprint
 
@@ -22,7 +23,7 @@ def page(number: int, url: str, kind: Kind = Kind.NEW, **more: Any) -> Verdict:
         "follow": True,
         "reason": "",
     }
-    return Verdict(url=url, kind=kind, page_id=number, **(values | more))
+    return Verdict(address=Address(url), kind=kind, page_id=number, **(values | more))
 
 
 def duplicate(number: int, url: str, canonical: int, distance: int = 2, **more: Any) -> Verdict:
