@@ -7,8 +7,6 @@ search.
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
@@ -18,25 +16,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., object]")
 T = TypeVar("T")
-
-
-def _drop_stale() -> None:
-    """Forget cached machine code that is older than any source of such code.
-
-    numba looks at a function's own file only. What it cached may have parts of functions of other files in
-    it, as they were; after a ``git pull`` one half of the code would go on writing arrays that the other half
-    has another idea of.
-    """
-    cached = list(Path(__file__).parent.rglob("__pycache__/*.nbi"))
-    sources = {path.parent.parent / f"{path.name.partition('.')[0]}.py" for path in cached}
-    with contextlib.suppress(OSError):  # another process drops them, or they are not ours to drop
-        changed = max((source.stat().st_mtime for source in sources if source.exists()), default=0.0)
-        for path in cached:
-            if path.stat().st_mtime < changed:
-                path.unlink()
-
-
-_drop_stale()
 
 
 def compiled(function: F) -> F:

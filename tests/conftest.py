@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from neardup.fingerprint.scheme import Scheme
 from neardup.store.store import Store
 from tests.support.crawling import Site, serve
 from tests.support.databases import SERVERS, database_url, new_database
+from tests.support.places import ROOT
 from tests.support.stores import upgraded
 
 if TYPE_CHECKING:
@@ -17,6 +19,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["database_url"]
+
+
+def pytest_configure() -> None:
+    """Forget cached machine code that is older than any source of such code.
+
+    numba looks at a function's own file only, but the machine code may have parts of functions of other
+    files in it. Whoever edits the package would run half of it as it was.
+    """
+    cached = list((ROOT / "neardup").rglob("__pycache__/*.nbi"))
+    sources = {path.parent.parent / f"{path.name.partition('.')[0]}.py" for path in cached}
+    changed = max((source.stat().st_mtime for source in sources if source.exists()), default=0.0)
+    for path in cached:
+        with contextlib.suppress(OSError):  # another process of this run has dropped it
+            if path.stat().st_mtime < changed:
+                path.unlink()
+
 
 collect_ignore = ["support"]
 """No tests are in it, and spiders that need packages which are not always there."""
