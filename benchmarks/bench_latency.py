@@ -117,7 +117,8 @@ def sizes(neardup: NearDuplicates) -> dict[str, int]:
         "known pages and their URLs": kept["pages"],
         "index": neardup.detector.index.nbytes,
         "sketches": kept["sketches"],
-        "requests": sys.getsizeof(neardup.links._passed_on) + 36 * len(neardup.links._passed_on),
+        "requests": sys.getsizeof(neardup.policy.links._passed_on)
+        + 36 * len(neardup.policy.links._passed_on),
         "digests": neardup.detector.digests.nbytes(len(neardup.detector.pages)),
     }
 

@@ -14,7 +14,7 @@ from neardup.detection.endless import EndlessWatch
 from neardup.detection.scope import DOMAIN, HOST, Scope
 from neardup.detection.suspect_clusters import FEWEST_ADDRESSES, ClusterWatch
 from neardup.detection.verdict import Kind, Verdict
-from neardup.scrapy.links import DEFERRED, Links
+from neardup.scrapy.links import DEFERRED, Links, PageLinks
 from neardup.scrapy.options import Action
 from neardup.store.store import Store
 from neardup.text.content import BODY, Content
@@ -76,7 +76,7 @@ def test_all_rooms_agree_on_the_host_of_a_url(url: str, host: str, tmp_path: Pat
         canonical_id=1,
     )
     request = Request(plain)
-    assert links.of(response, duplicate).lets_pass(request)
+    assert PageLinks(links, response, duplicate).lets_pass(request)
     assert request.priority <= -DEFERRED  # not taken for a link to another host
 
 

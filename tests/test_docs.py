@@ -136,7 +136,7 @@ def test_every_stat_is_in_the_table_and_no_other(tmp_path: Path) -> None:
     stats = crawl(SiteSpider, settings, url=str(PAGES)).stats
     source = "".join(path.read_text() for path in (ROOT / "neardup" / "scrapy").glob("*.py"))
     counted = (
-        set(re.findall(r'(?:inc|set)_value\("(neardup/[\w/]+)"', source))
+        set(re.findall(r'(?:inc_value|set_value|count)\("(neardup/[\w/]+)"', source))
         | set(STAT_OF_KIND.values())
         | set(STAT_OF_LIMIT.values())
     )

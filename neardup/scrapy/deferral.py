@@ -31,5 +31,5 @@ class DeferredRequestMiddleware:
         return cls(neardup)
 
     def process_request(self, request: Request) -> None:
-        if self.neardup.links.is_withheld_now(request):
+        if self.neardup.policy.withholds(request):
             raise IgnoreRequest(f"one more of the near-duplicates that lead to nothing new: {request.url}")

@@ -72,10 +72,6 @@ class Links:
         """Different requests that were withheld, and that no other page has led to."""
         return len(self._withheld)
 
-    def of(self, response: Response, verdict: Verdict | None) -> PageLinks:
-        """What to do with the requests of one page."""
-        return PageLinks(self, response, verdict)
-
     def is_new(self, request: Request) -> bool:
         """Whether no page of this crawl has led to a request yet."""
         return self._fingerprint(request) not in self._passed_on

@@ -65,12 +65,12 @@ class NearDuplicateMiddleware:
         # The verdict is found and the page inserted in this one synchronous call. With an await between
         # look-up and insert, two copies that arrive together would both be new.
         verdict = self.neardup.judge_response(response)
-        if verdict is not None and self.neardup.skips_page(verdict):
+        if verdict is not None and self.neardup.policy.skips_page(verdict):
             raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> AsyncIterator[Any] | None:
         if isinstance(exception, NearDuplicatePage):
-            self.neardup.crawler.stats.inc_value("neardup/pages_skipped")
+            self.neardup.outcomes.count("neardup/pages_skipped")
             return self._nothing()
         return None
 
@@ -87,8 +87,8 @@ class NearDuplicateMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         verdict = get_verdict(response)
-        drops_items = self.neardup.drops_items(verdict)
-        links = self.neardup.links.of(response, verdict)
+        drops_items = self.neardup.policy.drops_items(verdict)
+        links = self.neardup.policy.links_of(response, verdict)
         await self.neardup.wait_for_room()
         try:
             async for output in result:
@@ -98,7 +98,7 @@ class NearDuplicateMiddleware:
                 elif verdict is not None:
                     self._tell(output, verdict)
                     if drops_items:
-                        self.neardup.items_to_drop[id(output)] = output, verdict
+                        self.neardup.policy.drop_later(output, verdict)
                 yield output
         finally:
             self._finish(links, response, verdict)
@@ -107,19 +107,18 @@ class NearDuplicateMiddleware:
         try:
             return links.lets_pass(request)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the request is the spider's all the same
-            self.neardup.failed_on(response, exc)
+            self.neardup.outcomes.failed_on(response, exc)
             return True
 
     def _finish(self, links: PageLinks, response: Response, verdict: Verdict | None) -> None:
         try:
             exhausted = links.finish(partial(self.neardup.text, response))
         except Exception as exc:  # noqa: BLE001  # an error here would be the callback's for Scrapy
-            self.neardup.failed_on(response, exc)
+            self.neardup.outcomes.failed_on(response, exc)
             return
         if exhausted is not None:
-            self.neardup.exhausted(exhausted, response)
-        if links.withheld and verdict is not None and verdict.page_id is not None:
-            self.neardup.recorder.links_skipped(verdict.page_id, links.withheld)
+            self.neardup.outcomes.exhausted(exhausted, response)
+        self.neardup.outcomes.links_withheld(links, verdict)
 
     def _tell(self, item: Any, verdict: Verdict) -> None:
         """Write the verdict into the item's field of that name, where the item can have one."""

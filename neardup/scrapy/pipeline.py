@@ -51,13 +51,13 @@ class NearDuplicatePipeline:
         if self.neardup.options.content_field is not None:
             verdict = self._judge(item)
             await self.neardup.wait_for_room()
-            if not self.neardup.drops_items(verdict):
+            if not self.neardup.policy.drops_items(verdict):
                 return item
         else:
-            _, verdict = self.neardup.items_to_drop.pop(id(item), (None, None))
+            verdict = self.neardup.policy.pop_dropped(item)
         if verdict is None:
             return item
-        self.neardup.crawler.stats.inc_value("neardup/items_dropped")
+        self.neardup.outcomes.count("neardup/items_dropped")
         raise NearDuplicate(verdict)
 
     def _judge(self, item: Any) -> Verdict | None:

@@ -122,7 +122,7 @@ class TestActions:
         assert done.stats["item_dropped_reasons_count/NearDuplicate"] == 1
         extension = done.crawler.get_extension(NearDuplicates)
         assert extension is not None
-        assert extension.items_to_drop == {}
+        assert extension.policy._items == {}
 
     def test_skip_does_not_call_the_callback(self, small_site: Site, settings: dict[str, Any]) -> None:
         called: list[str] = []

@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 from neardup.address import Address
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.verdict import Kind, Verdict
-from neardup.scrapy.links import CHAIN, CLUSTER, DEFERRED, LONGEST_CHAIN, REPEATED, Links
+from neardup.scrapy.links import CHAIN, CLUSTER, DEFERRED, LONGEST_CHAIN, REPEATED, Links, PageLinks
 from neardup.scrapy.options import Action
 from tests.support.crawling import crawl, serve
 from tests.support.spiders import LinkSpider, text
@@ -71,7 +71,7 @@ def links() -> Links:
     ],
 )
 def test_links_wait(links: Links, request_: Request) -> None:
-    assert links.of(response(), DUPLICATE).lets_pass(request_)
+    assert PageLinks(links, response(), DUPLICATE).lets_pass(request_)
 
     assert request_.priority == -DEFERRED
     assert request_.meta[CLUSTER] == 1
@@ -108,7 +108,7 @@ def test_what_is_no_link_to_another_page_is_not_touched(
         links.endless.led(1, Led.NOTHING)
     before = request_.to_dict(spider=SPIDER)
 
-    assert links.of(response(), DUPLICATE).lets_pass(request_)
+    assert PageLinks(links, response(), DUPLICATE).lets_pass(request_)
 
     assert request_.to_dict(spider=SPIDER) == before
 
@@ -117,18 +117,18 @@ def test_links_of_other_pages_are_not_touched(links: Links) -> None:
     for verdict in (NEW, None):
         request = Request("http://shop.example/other")
 
-        assert links.of(response(), verdict).lets_pass(request)
+        assert PageLinks(links, response(), verdict).lets_pass(request)
 
         assert (request.priority, request.meta) == (0, {})
 
 
 def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
-    links.of(response(), NEW).lets_pass(Request("http://shop.example/known"))
+    PageLinks(links, response(), NEW).lets_pass(Request("http://shop.example/known"))
     known, alone = (
         Request("http://shop.example/known", priority=5),
         Request("http://shop.example/alone", priority=5),
     )
-    page = links.of(response(), DUPLICATE)
+    page = PageLinks(links, response(), DUPLICATE)
 
     assert page.lets_pass(known)
     assert page.lets_pass(alone)
@@ -139,18 +139,18 @@ def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
 def test_a_priority_taken_over_from_the_response_is_not_lowered_again(links: Links) -> None:
     request = Request("http://shop.example/other", priority=-DEFERRED)
 
-    links.of(response(), DUPLICATE).lets_pass(request)
+    PageLinks(links, response(), DUPLICATE).lets_pass(request)
 
     assert request.priority == -DEFERRED
 
 
 def test_the_longer_a_chain_of_duplicates_the_later_is_its_end(links: Links) -> None:
     first = Request("http://shop.example/1")
-    links.of(response(), DUPLICATE).lets_pass(first)
+    PageLinks(links, response(), DUPLICATE).lets_pass(first)
     second = Request("http://shop.example/2")
-    links.of(response(first.meta), DUPLICATE).lets_pass(second)
+    PageLinks(links, response(first.meta), DUPLICATE).lets_pass(second)
     late = Request("http://shop.example/3")
-    links.of(response({CLUSTER: 1, CHAIN: 1_000}), DUPLICATE).lets_pass(late)
+    PageLinks(links, response({CLUSTER: 1, CHAIN: 1_000}), DUPLICATE).lets_pass(late)
 
     assert [request.priority for request in (first, second, late)] == [
         -DEFERRED,
@@ -162,7 +162,7 @@ def test_the_longer_a_chain_of_duplicates_the_later_is_its_end(links: Links) -> 
 def test_a_cluster_that_a_spider_copies_does_not_spread(links: Links) -> None:
     copied = Request("http://shop.example/other", meta={CLUSTER: 7})
     retry = Request(URL, meta={CLUSTER: 7})
-    page = links.of(response({CLUSTER: 7}), NEW)
+    page = PageLinks(links, response({CLUSTER: 7}), NEW)
 
     assert page.lets_pass(copied)
     assert page.lets_pass(retry)
@@ -173,8 +173,8 @@ def test_a_cluster_that_a_spider_copies_does_not_spread(links: Links) -> None:
 
 def test_nofollow_withholds_only_what_another_page_has_too(links: Links) -> None:
     links.action = Action.NOFOLLOW
-    links.of(response(), NEW).lets_pass(Request("http://shop.example/known"))
-    page = links.of(response(), DUPLICATE)
+    PageLinks(links, response(), NEW).lets_pass(Request("http://shop.example/known"))
+    page = PageLinks(links, response(), DUPLICATE)
 
     assert not page.lets_pass(Request("http://shop.example/known"))
     assert page.lets_pass(Request("http://shop.example/alone"))
@@ -188,13 +188,13 @@ class TestExhausted:
     def exhausted(self, links: Links) -> Links:
         self.waiting = [Request(f"http://shop.example/{name}") for name in ("known", "alone")]
         for request in self.waiting:
-            links.of(response(), DUPLICATE).lets_pass(request)
+            PageLinks(links, response(), DUPLICATE).lets_pass(request)
         for _ in range(3):
             links.endless.led(1, Led.NOTHING)
         return links
 
     def test_links_are_withheld_and_counted(self, exhausted: Links) -> None:
-        assert not exhausted.of(response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
+        assert not PageLinks(exhausted, response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
 
         assert exhausted.lost_candidates == 1
         assert exhausted.examples == ["http://shop.example/next"]
@@ -205,21 +205,21 @@ class TestExhausted:
 
     def test_but_not_what_another_page_has_led_to_meanwhile(self, exhausted: Links) -> None:
         # Scrapy does not take the request of the other page, because the one that waits is the same.
-        exhausted.of(response(), NEW).lets_pass(Request("http://shop.example/known"))
+        PageLinks(exhausted, response(), NEW).lets_pass(Request("http://shop.example/known"))
 
         assert [exhausted.is_withheld_now(request) for request in self.waiting] == [False, True]
 
     def test_a_link_that_turns_up_elsewhere_is_no_candidate_any_more(self, exhausted: Links) -> None:
-        exhausted.of(response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
-        assert exhausted.of(response(), NEW).lets_pass(Request("http://shop.example/next"))
+        PageLinks(exhausted, response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
+        assert PageLinks(exhausted, response(), NEW).lets_pass(Request("http://shop.example/next"))
 
         assert exhausted.lost_candidates == 0
 
     def test_something_new_opens_the_cluster_again(self, exhausted: Links) -> None:
-        page = exhausted.of(response({CLUSTER: 1}), NEW)
+        page = PageLinks(exhausted, response({CLUSTER: 1}), NEW)
         page.finish(str)
 
-        assert exhausted.of(response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
+        assert PageLinks(exhausted, response(), DUPLICATE).lets_pass(Request("http://shop.example/next"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,213 @@
+"""Outcomes: verdicts and what follows from them, counted in stats, told in the log, and stored."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from scrapy.utils.job import job_dir
+
+from neardup.detection.suspect_clusters import ClusterWatch
+from neardup.detection.verdict import LEFT_ALONE, Kind
+from neardup.scrapy import summary
+from neardup.scrapy.verdicts import get_verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from neardup.detection.verdict import Verdict
+    from neardup.scrapy.links import Links, PageLinks
+    from neardup.scrapy.options import Options
+    from neardup.scrapy.recording import Onlooker, Recorder
+
+logger = logging.getLogger(__name__)
+
+
+class Outcomes:
+    """The outcomes of one crawl, by the names of :mod:`neardup.scrapy.summary`."""
+
+    def __init__(
+        self, crawler: Crawler, options: Options, recorder: Recorder | Onlooker, links: Links
+    ) -> None:
+        self._crawler = crawler
+        self._options = options
+        self._recorder = recorder
+        self._links = links
+        self._watch = ClusterWatch()
+        self._has_failed = False
+
+    def count(self, stat: str) -> None:
+        """Count one more of what a stat counts."""
+        self._crawler.stats.inc_value(stat)
+
+    def record(self, verdict: Verdict) -> None:
+        """Count, log and store a verdict."""
+        stats = self._crawler.stats
+        stats.inc_value(summary.STAT_OF_KIND[verdict.kind])
+        if verdict.limit is not None:
+            self._count_unjudged(verdict, verdict.limit)
+        if verdict.kind in LEFT_ALONE:
+            return
+        self._recorder.put(verdict)
+        if verdict.kind is Kind.GONE:
+            return
+        stats.inc_value("neardup/pages")
+        self._watch_clusters(verdict)
+        if verdict.is_duplicate:
+            if verdict.distance == 0:
+                stats.inc_value("neardup/exact_duplicates")
+            logger.debug(
+                "Near-duplicate: %(url)s of %(canonical)s (%(percentage).1f %%): %(reason)s",
+                {
+                    "url": verdict.url,
+                    "canonical": verdict.canonical_url,
+                    "percentage": verdict.percentage,
+                    "reason": verdict.reason,
+                },
+                extra={"spider": self._crawler.spider},
+            )
+
+    def failed_on(self, response: Response, failure: Exception) -> None:
+        """Count a page that the add-on failed on; the first one is logged with what went wrong."""
+        self.count("neardup/failures")
+        if not self._has_failed:
+            self._has_failed = True
+            logger.warning(
+                "neardup: %(url)s cannot be judged and passes untouched; this is a bug of neardup, please"
+                " report it (further ones are counted, not logged)",
+                {"url": response.url},
+                exc_info=failure,
+                extra={"spider": self._crawler.spider},
+            )
+
+    def exhausted(self, cluster: int, response: Response) -> None:
+        """Count, log and flag a canonical page whose duplicates have led to nothing new for too long; the
+        last such page is named.
+        """
+        self.count("neardup/exhausted")
+        self._recorder.flag(cluster)
+        verdict = get_verdict(response)
+        is_one = verdict is not None and verdict.canonical_id == cluster
+        logger.warning(
+            "neardup: the near-duplicates of %(canonical)s have led to nothing new for so long"
+            " (NEARDUP_ENDLESS_AFTER = %(limit)d) that their links are followed no further."
+            " Is it an endless calendar? Does the site hand out ever new addresses? The last page: %(url)s",
+            {
+                "canonical": verdict.canonical_url if verdict and is_one else f"page {cluster}",
+                "limit": self._options.endless_after,
+                "url": response.url,
+            },
+            extra={"spider": self._crawler.spider},
+        )
+
+    def links_withheld(self, links: PageLinks, verdict: Verdict | None) -> None:
+        """Have it stored how many links of a page were not followed."""
+        if links.withheld and verdict is not None and verdict.page_id is not None:
+            self._recorder.links_skipped(verdict.page_id, links.withheld)
+
+    def warn_of_starvation(self) -> None:
+        """Say it aloud if this crawl may have missed pages."""
+        if self._links.lost_candidates:
+            logger.warning(
+                "neardup: %(links)d links of near-duplicates were not followed and stood on no other page"
+                " (NEARDUP_ENDLESS_AFTER = %(limit)d); such as %(examples)s",
+                {
+                    "links": self._links.lost_candidates,
+                    "limit": self._options.endless_after,
+                    "examples": ", ".join(self._links.examples),
+                },
+                extra={"spider": self._crawler.spider},
+            )
+        last = self._recorder.last_crawl
+        if last is not None and last.is_much_larger:
+            self._crawler.stats.set_value("neardup/last_crawl_pages", last.pages)
+            logger.warning(
+                "neardup: this crawl has ended with %(now)d pages on hosts where the last one of this spider,"
+                " crawl %(last)d, had %(before)d; it has not seen %(examples)s",
+                {
+                    "now": last.pages_now,
+                    "last": last.crawl_id,
+                    "before": last.pages,
+                    "examples": ", ".join(last.missing),
+                },
+                extra={"spider": self._crawler.spider},
+            )
+
+    def log_summary(self) -> None:
+        stats = self._crawler.stats.get_stats()
+        logger.info(
+            "%(summary)s",
+            {"summary": summary.of_crawl(stats, self._recorder.location)},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def log_progress(self) -> None:
+        self.update_stats()
+        logger.info(
+            "%(progress)s",
+            {"progress": summary.progress(self._crawler.stats.get_stats(), self._recorder.backlog)},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def counts(self) -> dict[str, int]:
+        self.update_stats()
+        return summary.counts_of_crawl(self._crawler.stats.get_stats())
+
+    def update_stats(self) -> None:
+        """Set the stats that are sums kept elsewhere."""
+        stats, detector = self._crawler.stats, self._recorder.detector
+        # With a job directory, what is left in the queue is made by the next run.
+        saved = 0 if job_dir(self._crawler.settings) else self._links.still_deferred
+        values = {
+            "requests_saved_at_least": saved,
+            "lost_candidates": self._links.lost_candidates,
+            "index_size": len(detector.index),
+            "queries": detector.index.stats.queries,
+            "probes": detector.index.stats.probes,
+            "empty_probes": detector.index.stats.empty_probes,
+            "candidates": detector.index.stats.candidates,
+            **{f"seconds/{step}": round(spent, 6) for step, spent in asdict(detector.reader.seconds).items()},
+            "seconds/search": round(detector.search_seconds, 6),
+            **self._recorder.stats(),
+        }
+        for name, value in values.items():
+            stats.set_value(f"neardup/{name}", value)
+        estimate = detector.recall.estimate() if detector.recall is not None else None
+        if estimate is not None:
+            stats.set_value("neardup/recall_checked", estimate.checked)
+            stats.set_value("neardup/recall_found", estimate.found)
+            stats.set_value("neardup/recall", round(estimate.recall, 4))
+            stats.set_value("neardup/recall_low", round(estimate.low, 4))
+            stats.set_value("neardup/recall_high", round(estimate.high, 4))
+
+    def _count_unjudged(self, verdict: Verdict, limit: str) -> None:
+        stats = self._crawler.stats
+        stats.inc_value(summary.STAT_OF_LIMIT[limit])
+        if stats.get_value(summary.STAT_OF_KIND[Kind.UNJUDGED]) == 1:
+            logger.warning(
+                "neardup: %(url)s passes untouched: %(reason)s (further ones are not logged)",
+                {"url": verdict.url, "reason": verdict.reason},
+                extra={"spider": self._crawler.spider},
+            )
+
+    def _watch_clusters(self, verdict: Verdict) -> None:
+        """Flag a canonical page that gathers duplicates from many addresses: a person should look at it."""
+        flag = self._watch.judged(verdict.url, verdict.canonical_id)
+        if flag is None or verdict.canonical_id is None:
+            return
+        self.count("neardup/flagged")
+        self._recorder.flag(verdict.canonical_id)
+        logger.warning(
+            "neardup: %(canonical)s has near-duplicates at %(addresses)d addresses, among %(pages)d pages:"
+            " is it an error page, a login wall, an empty listing, or filled by scripts?"
+            " The last of them: %(url)s",
+            {
+                "canonical": verdict.canonical_url,
+                "addresses": flag.addresses,
+                "pages": flag.pages,
+                "url": verdict.url,
+            },
+            extra={"spider": self._crawler.spider},
+        )
