@@ -15,6 +15,27 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "types", "test"]
 
+LOWEST = [
+    "tests/text/test_visible_text.py",  # Beautiful Soup, lxml
+    "tests/text/test_content.py",  # cssselect, resiliparse
+    "tests/text/test_words.py",  # regex, icu4py
+    "tests/text/test_features.py",  # mmh3, PyStemmer
+    "tests/fingerprint",  # NumPy
+    "tests/index/test_index.py",  # numba
+    "tests/index/test_compiled.py",
+    "tests/detection/test_detector.py",
+    "tests/detection/test_twins.py::TestScopes",  # tldextract
+    "tests/collection/test_matching.py",  # PyArrow
+    "tests/evaluation/test_evaluate.py",  # Matplotlib
+    "tests/store/test_store.py",  # SQLAlchemy, psycopg, PyMySQL
+    "tests/store/test_migrations.py",  # Alembic
+    "tests/e2e/test_processes.py",  # Scrapy, itemadapter: whole crawls of the ready project
+    "tests/scrapy/test_guard.py::test_with_a_reactor_the_connection_takes_the_answer_that_was_checked",
+]
+"""The tests that use each library most. None crawls in the process of the tests, for which the lowest Scrapy
+needs a reactor. They take two minutes.
+"""
+
 
 @nox.session
 def lint(session: nox.Session) -> None:
@@ -39,6 +60,15 @@ def test(session: nox.Session) -> None:
     """All tests but the slow ones."""
     session.install("-e", ".[dev]")
     session.run("pytest", *session.posargs)
+
+
+@nox.session(python="3.11", venv_backend="uv")
+def lowest(session: nox.Session) -> None:
+    """Tests of every library with the lowest versions that ``pyproject.toml`` allows, Scrapy's among them."""
+    session.install("--resolution", "lowest-direct", "-e", ".[test]")
+    # Another numba writes other machine code: it must not replace what is cached beside the modules.
+    cache = Path(session.virtualenv.location, "numba").absolute()
+    session.run("pytest", *(session.posargs or LOWEST), env={"NUMBA_CACHE_DIR": str(cache)})
 
 
 @nox.session
