@@ -72,6 +72,7 @@ def verdicts(crawl_id: int) -> list[Verdict]:
             canonical_id=original.page_id if original else None,
             canonical_url=original.url if original else None,
             distance=distance,
+            resemblance=None if distance is None else 0.95,
         )
         made.append(verdict)
         if original is None:

@@ -33,12 +33,12 @@ HELP = "duplication percentage of pages (URLs or files) against the store, witho
 
 @dataclass(frozen=True, slots=True)
 class Resemblance:
-    """A stored canonical page and how near it is; ``resemblance`` is None if no sketch of it is stored."""
+    """A stored canonical page and how near it is."""
 
     url: str
     distance: int
     percentage: float
-    resemblance: float | None
+    resemblance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
             stored = page_report.canonical_fingerprints(
                 connection, min_features=options.detector.min_features
             )
-        known = _Known(store, *stored, rule, scope)
+        known = _Known(store, *stored, rule, scope, options.detector.sketch_size)
         for page in arguments.pages:
             try:
                 response = fetch(page, private=arguments.private)
@@ -104,11 +104,11 @@ class _Known(NamedTuple):
     values: npt.NDArray[np.uint64]
     rule: Rule
     scope: Scope
+    sketch_size: int
 
 
 class _Nearest(NamedTuple):
-    """Canonical pages by falling resemblance, matches first: ids, distances, estimates (NaN: no sketch), how
-    many are matches.
+    """Canonical pages by falling resemblance, matches first: ids, distances, estimates, how many are matches.
 
     ``beyond``: how many more would be, were they within the scope.
     """
@@ -137,18 +137,16 @@ def _nearest(known: _Known, url: str, reading: Reading) -> _Nearest | None:
             copies = page_report.ids_of_text(connection, ids[nearest[:equal]].tolist(), reading.text_digest)
         nearest = nearest[np.argsort(~np.isin(ids[nearest], copies), kind="stable")]
     nearest = nearest[:MOST_VERIFIED]
-    ids, distances = ids[nearest], distances[nearest]
-    estimates = np.full(ids.size, np.nan)
     with known.store.reading() as connection:
-        sketches = page_report.sketches_of(connection, ids.tolist())
-    for place, page_id in enumerate(ids.tolist()):
-        if (data := sketches.get(page_id)) is not None:
-            estimates[place] = sketch.compact_estimates(sketch.from_bytes(data)[np.newaxis], reading.sketch)[
-                0
-            ]
+        sketches = page_report.sketches_of(connection, ids[nearest].tolist())
+    nearest = nearest[np.isin(ids[nearest], list(sketches))]  # the others have been removed meanwhile
+    ids, distances = ids[nearest], distances[nearest]
+    data = [sketches[page_id] for page_id in ids.tolist()]
+    stored = sketch.many_from_bytes(data, known.sketch_size)
+    estimates = sketch.compact_estimates(stored, reading.sketch)
     alike = known.rule.are_matches(distances, estimates)
     matches = _in_scope(known, Address(url), ids, alike)
-    order = np.lexsort((distances, -np.nan_to_num(estimates), ~matches))
+    order = np.lexsort((distances, -estimates, ~matches))
     found = int(matches.sum())
     return _Nearest(ids[order], distances[order], estimates[order], found, int(alike.sum()) - found)
 
@@ -175,9 +173,7 @@ def _checked(known: _Known, url: str, reading: Reading, nearest: _Nearest | None
         urls = page_report.urls_of(connection, nearest.ids[:shown].tolist())
         itself = page_report.id_and_kind(connection, url)
     resembles = [
-        Resemblance(
-            urls[page_id], distance, hamming.percentage(distance), None if np.isnan(estimate) else estimate
-        )
+        Resemblance(urls[page_id], distance, hamming.percentage(distance), estimate)
         for page_id, distance, estimate in zip(
             nearest.ids[:shown].tolist(),
             nearest.distances[:shown].tolist(),

@@ -193,12 +193,12 @@ class Detector:
                 if page.canonical_id is not None:
                     duplicates.append(row)
                     canonical_ids.append(page.canonical_id)
-                elif page.fresh and page.value is not None and page.features >= options.min_features:
+                elif page.fresh and page.can_be_canonical(options.min_features):
+                    assert page.sketch is not None
                     standing[row - first] = row
                     its_digests[row - first] = scope.digest(Address(page.url), page.text_digest)
-                    if page.sketch is not None:
-                        sketched.append(row)
-                        sketches.append(page.sketch)
+                    sketched.append(row)
+                    sketches.append(page.sketch)
             pages.extend(
                 [page.url for page in some],
                 ids=[page.page_id for page in some],
@@ -319,12 +319,9 @@ class Detector:
             standing == row
             and own_distance == 0
             # With another digest it is the same words in another order, which may have become a copy.
-            and (
-                self.digests.of(row) in (0, digest)
-                or not self.exact_copies(page, value, reading.sketch, digest)
-            )
+            and (self.digests.of(row) == digest or not self.exact_copies(page, value, reading.sketch, digest))
         ):
-            self.sketches.put(row, reading.sketch)  # stored, maybe, before there were sketches and digests
+            self.sketches.put(row, reading.sketch)
             self.digests.put(row, digest)
             return None
         # Out of the index first: a page must not be found as the canonical page of itself.
@@ -350,7 +347,7 @@ class Detector:
     def set_canonical(
         self, row: int, value: int, compact: Compact | None = None, *, digest: int = 0, canonical: int
     ) -> None:
-        """Set the fingerprint (0: none) and the standing of a page.
+        """Set the fingerprint (0: none) and the standing of a page; a canonical page needs sketch and digest.
 
         Index, sketches and digests hold the canonical pages and no others.
         """
@@ -361,16 +358,13 @@ class Detector:
         self.pages.values[row] = value
         self.pages.canonical[row] = canonical
         if canonical == row:
+            assert compact is not None
             self.index.add(value, row)
-            if compact is not None:
-                self.sketches.put(row, compact)
-            if digest:
-                self.digests.put(row, digest)
+            self.sketches.put(row, compact)
+            self.digests.put(row, digest)
 
-    def exact_copies(self, page: Address, value: int, compact: Compact | None, digest: int) -> list[int]:
-        """Rows of canonical pages with the very text of a page, told by digest, fingerprint and sketch (if
-        known).
-        """
+    def exact_copies(self, page: Address, value: int, compact: Compact, digest: int) -> list[int]:
+        """Rows of canonical pages with the very text of a page, told by digest, fingerprint and sketch."""
         rows = self.digests.rows(digest)
         return self.verifier.exact_copies(
             page, value, compact, rows=rows, pages=self.pages, sketches=self.sketches
@@ -383,6 +377,7 @@ class Detector:
         of scope, the one that resembles the page most of all within ``max_distance`` (PSM_A).
         """
         assert reading.fingerprint is not None
+        assert reading.sketch is not None
         query = reading.fingerprint
         confirmed = partial(
             self.verifier.confirmed, page, reading, urls=self.pages.urls, sketches=self.sketches

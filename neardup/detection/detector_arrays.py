@@ -41,8 +41,9 @@ def restore_arrays(detector: Detector, arrays: Mapping[str, npt.NDArray[Any]]) -
     """
     options = detector.options
     pages = KnownPages.from_arrays(_below("pages/", arrays))
-    sketches = KnownSketches.from_arrays(options.sketch_size, _below("sketches/", arrays), pages=len(pages))
-    digests = KnownDigests.from_snapshot(arrays.get("digests"), pages.canonical.array())
+    canonical = pages.canonical.array()
+    sketches = KnownSketches.from_arrays(options.sketch_size, _below("sketches/", arrays), canonical)
+    digests = KnownDigests.from_snapshot(arrays.get("digests"), canonical)
     templates, index = detector.verifier.templates, None
     if templates is not None:
         templates = HostTemplates.from_arrays(_below("templates/", arrays))

@@ -33,8 +33,8 @@ class KnownDigests:
     bounded.
 
     Eight bytes a page, and 25 to 31 for each page that has a digest. Two canonical pages may have the same
-    digest: two crawls met the text at once, or it was stored before there were digests. The table names the
-    last, and the others wait beside it: when the one that is named goes, another is.
+    digest: two crawls met the text at once. The table names the last, and the others wait beside it: when the
+    one that is named goes, another is.
     """
 
     def __init__(self) -> None:

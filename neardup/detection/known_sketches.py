@@ -95,9 +95,10 @@ class KnownSketches:
             if place >= len(self._mapped):
                 self._free.append(place)
 
-    def of(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-        """The sketches of pages, shape (n, size // 64), and whether each is known, shape (n,); unknown ones
-        are zeros.
+    def of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """The sketches of canonical pages, shape (n, size // 64).
+
+        A forged snapshot may name other pages in its index: they get zeros, which resemble no page.
         """
         last = self._places.size - 1
         places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0) - 1
@@ -106,20 +107,22 @@ class KnownSketches:
         old, new = (places >= 0) & (places < mapped), places >= mapped
         found[old] = self._mapped[places[old]]
         found[new] = self._own[: self._used * self._words].reshape(-1, self._words)[places[new] - mapped]
-        return found, places >= 0
+        return found
 
     def arrays(self, pages: int) -> dict[str, Any]:
         """All of the first ``pages`` pages, for :func:`neardup.detection.snapshot.save`, by their rows; the
         sketches in pieces.
         """
         rows = np.flatnonzero(self._places[:pages])
-        parts = [self.of(rows[start : start + _AT_ONCE])[0] for start in range(0, rows.size, _AT_ONCE)]
+        parts = [self.of(rows[start : start + _AT_ONCE]) for start in range(0, rows.size, _AT_ONCE)]
         return {"rows": rows, "words": parts or [np.empty((0, self._words), dtype=np.uint64)]}
 
     @classmethod
-    def from_arrays(cls, size: int, arrays: Mapping[str, npt.NDArray[Any]], *, pages: int) -> KnownSketches:
-        """Take over what :meth:`arrays` gave, of rows below ``pages``; SnapshotError if it does not fit
-        together.
+    def from_arrays(
+        cls, size: int, arrays: Mapping[str, npt.NDArray[Any]], canonical: npt.NDArray[np.int32]
+    ) -> KnownSketches:
+        """Take over what :meth:`arrays` gave, of pages that have these canonical pages, shape (n,);
+        SnapshotError if these are not the sketches of the canonical ones.
         """
         known = cls(size)
         try:
@@ -130,11 +133,10 @@ class KnownSketches:
             words.dtype != np.uint64
             or words.shape != (rows.size, known._words)
             or rows.dtype != np.int64
-            or rows.ndim != 1
-            or (rows.size and not (rows[0] >= 0 and rows[-1] < pages and np.all(rows[:-1] < rows[1:])))
+            or not np.array_equal(rows, np.flatnonzero(canonical == np.arange(canonical.size)))
         ):
-            raise SnapshotError("the arrays of the sketches do not fit together")
+            raise SnapshotError("the sketches of a snapshot are not those of its canonical pages")
         known._mapped = words
-        known._places = grown(known._places, pages)
+        known._places = grown(known._places, canonical.size)
         known._places[rows] = np.arange(1, rows.size + 1)
         return known

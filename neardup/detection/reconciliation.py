@@ -40,7 +40,7 @@ class Reconciler:
     def __init__(self, detector: Detector, *, reconcile: bool = True) -> None:
         self._detector = detector
         self._reconcile = reconcile
-        self._left: dict[int, bytes | None] = {}
+        self._left: dict[int, bytes] = {}
         """Weak bits of the pages that are not reconciled yet, by row."""
 
     def apply(self, page: StoredPage) -> list[Relation]:
@@ -60,12 +60,12 @@ class Reconciler:
                 or hamming.distance(value, pages.values[canonical]) != page.distance
             ):
                 detector.no_longer_canonical.add(page.canonical_id)  # it has changed since they were compared
-        elif page.value is not None and page.features >= detector.options.min_features:
+        elif page.can_be_canonical(detector.options.min_features):
             canonical = row
         if was_canonical:
             as_it_was = canonical == row and value == pages.values[row]
             # With the same words in another order a page is unchanged, but may have become a copy.
-            if as_it_was and page.kind == Kind.UNCHANGED.value and digest in (0, detector.digests.of(row)):
+            if as_it_was and page.kind == Kind.UNCHANGED.value and digest == detector.digests.of(row):
                 return []
             # One that is new or has changed, though it is known like that, was loaded before its near-copies
             # were looked for.
@@ -74,7 +74,9 @@ class Reconciler:
         if canonical != row:
             detector.set_canonical(row, value, canonical=canonical)
             return []
-        compact = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        assert page.sketch is not None
+        assert page.weak_bits is not None
+        compact = sketch.from_bytes(page.sketch)
         if self._reconcile:
             return self._join(row, value, page.weak_bits, compact, digest)
         self._left[row] = page.weak_bits
@@ -89,7 +91,10 @@ class Reconciler:
         row = pages.row(Address(page.url))
         if row == NONE or pages.canonical[row] != row or pages.values[row] != page.value:
             return []
-        compact = None if page.sketch is None else sketch.from_bytes(page.sketch)
+        assert page.value is not None
+        assert page.sketch is not None
+        assert page.weak_bits is not None
+        compact = sketch.from_bytes(page.sketch)
         digest = self._detector.verifier.scope.digest(Address(page.url), page.text_digest)
         return self._join(row, page.value, page.weak_bits, compact, digest)
 
@@ -101,8 +106,7 @@ class Reconciler:
         pages, sketches, digests = self._detector.pages, self._detector.sketches, self._detector.digests
         for row, weak_bits in self._left.items():
             if pages.canonical[row] == row:
-                stored, known = sketches.of(np.array([row]))
-                compact = stored[0] if known[0] else None
+                (compact,) = sketches.of(np.array([row]))
                 done += self._join(row, pages.values[row], weak_bits, compact, digests.of(row))
         self._left = {}
         self._reconcile = True
@@ -118,9 +122,7 @@ class Reconciler:
         pages.ids[row] = page_id
         return row
 
-    def _join(
-        self, row: int, value: int, weak_bits: bytes | None, compact: Compact | None, digest: int
-    ) -> list[Relation]:
+    def _join(self, row: int, value: int, weak_bits: bytes, compact: Compact, digest: int) -> list[Relation]:
         """Place a page that its crawl called canonical among the near-copies known; who is a duplicate by
         that.
         """
@@ -130,9 +132,7 @@ class Reconciler:
         rivals = self._rivals(row, value, weak_bits, compact, digest)
         lower = [rival for rival in rivals if rival[0] < page_id]
         if lower:
-            other, distance, resemblance, rival_row = max(
-                lower, key=lambda rival: (rival[2] or 0.0, -rival[0])
-            )
+            other, distance, resemblance, rival_row = max(lower, key=lambda rival: (rival[2], -rival[0]))
             detector.no_longer_canonical.add(page_id)
             detector.set_canonical(row, value, canonical=rival_row)
             return [Relation(page_id, other, distance, resemblance)]
@@ -143,8 +143,8 @@ class Reconciler:
         return [Relation(other, page_id, distance, resemblance) for other, distance, resemblance, _ in rivals]
 
     def _rivals(
-        self, row: int, value: int, weak_bits: bytes | None, compact: Compact | None, digest: int
-    ) -> list[tuple[int, int, float | None, int]]:
+        self, row: int, value: int, weak_bits: bytes, compact: Compact, digest: int
+    ) -> list[tuple[int, int, float, int]]:
         """Id, distance, resemblance and row of the canonical pages that a page is within the rule of.
 
         Exact copies come first, and are told with any content.
@@ -152,20 +152,17 @@ class Reconciler:
         detector, pages = self._detector, self._detector.pages
         page = Address(pages.urls[row])
         exact = detector.exact_copies(page, value, compact, digest)
-        copies: list[tuple[int, int, float | None, int]] = [(pages.ids[copy], 0, 1.0, copy) for copy in exact]
-        if weak_bits is None or detector.verifier.templates is not None:
+        copies = [(pages.ids[copy], 0, 1.0, copy) for copy in exact]
+        if detector.verifier.templates is not None:
             # With learned content, whole sketches do not tell near-copies from pages of one template.
             return copies
         matches = detector.index.match_table(Fingerprint.unpack(value, weak_bits), MOST_VERIFIED)
         rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
-        stored, known = detector.sketches.of(rows)
-        estimates = np.full(rows.size, np.nan)
-        if compact is not None:
-            estimates = np.where(known, sketch.compact_estimates(stored, compact), np.nan)
+        estimates = sketch.compact_estimates(detector.sketches.of(rows), compact)
         taken = detector.rule.are_matches(distances, estimates)
         takes = detector.verifier.scope.takes
         return copies + [
-            (pages.ids[other], distance, None if np.isnan(estimate) else estimate, other)
+            (pages.ids[other], distance, estimate, other)
             for other, distance, estimate in zip(
                 rows[taken].tolist(), distances[taken].tolist(), estimates[taken].tolist(), strict=True
             )

@@ -41,12 +41,6 @@ class Rule:
     def are_matches(
         self, distances: npt.NDArray[np.integer[Any]], estimates: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.bool_]:
-        """Whether pages at these distances, and of these estimated resemblances, match; all of shape (n,).
-
-        A page without a sketch (NaN), stored before there were sketches, does only if the fingerprints are
-        equal.
-        """
+        """Whether pages at these distances, and of these estimated resemblances, match; all of shape (n,)."""
         near = np.asarray(distances <= self.max_distance)
-        if not self.verify:
-            return near
-        return near & np.where(np.isnan(estimates), distances == 0, estimates >= self.verify)
+        return near & (estimates >= self.verify) if self.verify else near

@@ -10,7 +10,7 @@ The file, all numbers little-endian:
 offset  bytes  what
 ======  =====  ==========================================================================
 0       8      magic: 89 "NEARDUP"
-8       4      format version (3)
+8       4      format version (1)
 12      4      length of the JSON header
 16      8      length of the whole file
 24      16     MurmurHash3 x64 128 of bytes 0 to 23 and the JSON header
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _MAGIC = b"\x89NEARDUP"
-_VERSION = 3
+_VERSION = 1
 _START = Struct("<8sIIQ")
 _CHECKSUM_BYTES = 16
 _HEADER_AT = _START.size + _CHECKSUM_BYTES

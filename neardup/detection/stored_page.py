@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 
 class StoredPage(NamedTuple):
-    """``canonical_id`` is None unless the page is a duplicate, and ``value`` if it has no words.
+    """``canonical_id`` is None unless the page is a duplicate. ``value``, ``sketch`` and ``weak_bits`` are
+    None if the page has no words, ``text_digest`` if it is gone.
 
     A page that is not ``fresh`` is known, but no other page is its duplicate any more. The fields after it
     are read only of pages that other crawls write meanwhile; ``distance`` is that to the canonical page, in
@@ -25,3 +26,7 @@ class StoredPage(NamedTuple):
     canonical_url: str | None = None
     distance: int | None = None
     kind: str | None = None
+
+    def can_be_canonical(self, min_features: int) -> bool:
+        """Whether a page has enough words for others to be its duplicates."""
+        return self.value is not None and self.sketch is not None and self.features >= min_features

@@ -44,14 +44,12 @@ LEFT_ALONE = (Kind.NOT_HTML, Kind.UNJUDGED)
 
 
 class Relation(NamedTuple):
-    """A duplicate and its canonical page, by their ids, and how near they are; ``resemblance`` is None if a
-    sketch is not known.
-    """
+    """A duplicate and its canonical page, by their ids, and how near they are."""
 
     duplicate_id: int
     canonical_id: int
     distance: int
-    resemblance: float | None
+    resemblance: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +102,10 @@ class Verdict:
     @property
     def relation(self) -> Relation | None:
         """The relation to the canonical page; None unless the page is a duplicate."""
-        if self.page_id is None or self.canonical_id is None or self.distance is None:
+        if self.page_id is None or self.canonical_id is None:
             return None
+        assert self.distance is not None
+        assert self.resemblance is not None
         return Relation(self.page_id, self.canonical_id, self.distance, self.resemblance)
 
     def as_dict(self) -> dict[str, object]:
@@ -134,9 +134,11 @@ def reason(
     words: int = 0,
 ) -> str:
     """Why a verdict is as it is, for people; the numbers are those of :class:`Verdict`."""
-    if distance is not None:
-        resembling = "" if resemblance is None else f", resemblance {resemblance:.2f}"
-        return f"{distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page{resembling}"
+    if distance is not None and resemblance is not None:
+        return (
+            f"{distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page, resemblance"
+            f" {resemblance:.2f}"
+        )
     if kind is Kind.CHANGED and own_distance is not None:
         return f"known, but {own_distance} of {hamming.FINGERPRINT_BITS} bits differ from its last version"
     if kind is Kind.TOO_SHORT:

@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """The canonical page that a page is a duplicate of; ``resemblance`` of the whole texts is estimated, None
-    if a sketch is not known.
-    """
+    """The canonical page that a page is a duplicate of; ``resemblance`` is estimated, of the whole texts."""
 
     row: int
     distance: int
-    resemblance: float | None
+    resemblance: float
 
 
 class Verifier:
@@ -55,13 +53,13 @@ class Verifier:
         self,
         page: Address,
         value: int,
-        compact: Compact | None,
+        compact: Compact,
         *,
         rows: Sequence[int],
         pages: KnownPages,
         sketches: KnownSketches,
     ) -> list[int]:
-        """Of ``rows``, pages of the same text digest, those in scope with the same fingerprint and, if known,
+        """Of ``rows``, canonical pages of the same text digest, those in scope with the same fingerprint and
         sketch.
 
         Two texts of one digest can be made on purpose. To pass for copies they would need all three.
@@ -69,10 +67,9 @@ class Verifier:
         alike = [
             row for row in rows if pages.values[row] == value and self.scope.takes(page, pages.urls[row])
         ]
-        if compact is None or not alike:
+        if not alike:
             return alike
-        stored, known = sketches.of(np.array(alike))
-        same = ~known | (stored == compact).all(axis=1)
+        same = (sketches.of(np.array(alike)) == compact).all(axis=1)
         return [row for row, is_same in zip(alike, same.tolist(), strict=True) if is_same]
 
     def confirmed(
@@ -89,17 +86,15 @@ class Verifier:
         """
         assert reading.sketch is not None
         rows, distances = matches[:, 0], matches[:, 1]
-        stored, known = sketches.of(rows)
+        stored = sketches.of(rows)
         resemblances = deciding = sketch.compact_estimates(stored, reading.sketch)
         if self.templates is not None:
             own = self.templates.own_places(page.host, reading.shingles, reading.full_sketch)
             deciding = site_templates.adjusted(resemblances, stored, reading.sketch, own)
-        deciding = np.where(known, deciding, np.nan)
         taken = np.flatnonzero(self.rule.are_matches(distances, deciding))
         if self.scope.is_bounded:
             taken = taken[[self.scope.takes(page, urls[int(row)]) for row in rows[taken]]]
         if not taken.size:
             return None
-        best = int(taken[np.argmax(np.nan_to_num(deciding[taken]))])
-        resemblance = float(resemblances[best]) if known[best] else None
-        return Found(int(rows[best]), int(distances[best]), resemblance)
+        best = int(taken[np.argmax(deciding[taken])])
+        return Found(int(rows[best]), int(distances[best]), float(resemblances[best]))

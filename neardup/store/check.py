@@ -163,6 +163,7 @@ def _keys_differ(rows: Sequence[Any]) -> Sequence[bool]:
 
 
 _KINDS = [kind.value for kind in Kind if kind is not Kind.NOT_HTML]
+_OF_THE_TEXT = (_page.hash_value, _page.weak_bits, _page.sketch, _page.text_digest)
 _CANONICAL_KINDS = [kind.value for kind in CANONICAL]
 _first_crawl = crawls.alias("first_crawl")
 
@@ -224,9 +225,10 @@ INVARIANTS = (
     ),
     Invariant(
         "fingerprints are there",
-        "Every canonical page and every duplicate has a fingerprint.",
+        "Every canonical page and every duplicate has a fingerprint, its weak bits, a sketch and a digest.",
         select(_page.id, _page.kind).where(
-            _page.hash_value.is_(None), _page.kind.in_([*_CANONICAL_KINDS, Kind.DUPLICATE.value])
+            or_(*(column.is_(None) for column in _OF_THE_TEXT)),
+            _page.kind.in_([*_CANONICAL_KINDS, Kind.DUPLICATE.value]),
         ),
     ),
     Invariant(
@@ -371,9 +373,6 @@ def _within_the_rule(rules: Mapping[int, Rule]) -> Invariant:
 
 
 def _is_match(rule: Rule) -> ColumnElement[bool]:
-    """As :meth:`neardup.detection.rule.Rule.are_matches`; never NULL."""
+    """As :meth:`neardup.detection.rule.Rule.are_matches`."""
     near = _relation.hamming_distance <= rule.max_distance
-    if not rule.verify:
-        return near
-    unknown = and_(_relation.resemblance.is_(None), _relation.hamming_distance == 0)
-    return and_(near, or_(unknown, func.coalesce(_relation.resemblance, 0.0) >= rule.verify))
+    return and_(near, _relation.resemblance >= rule.verify) if rule.verify else near

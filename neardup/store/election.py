@@ -18,12 +18,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sqlalchemy import bindparam, case, delete, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming, sketch
 from neardup.store.schema import duplicate_values, simhash_values
-from neardup.store.statements import in_parts
+from neardup.store.statements import in_parts, replaced_relation
+from neardup.store.types import UtcDateTime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from neardup.detection.rule import Rule
+    from neardup.fingerprint.sketch import Compact
 
 _NEITHER = (Kind.TOO_SHORT.value, Kind.GONE.value)
 """Kinds of pages that are neither canonical nor duplicates."""
@@ -184,21 +186,19 @@ class _Pages:
     def __init__(self, connection: Connection, ids: list[int]) -> None:
         page = simhash_values.c
         self.ids: list[int] = []
-        values: list[int | None] = []
-        sketches: list[bytes | None] = []
+        values: list[int] = []
+        sketches: list[Compact] = []
         for some in in_parts(ids, _IDS_AT_ONCE):
-            query = select(page.id, page.hash_value, page.sketch).where(page.id.in_(some)).order_by(page.id)
-            for page_id, value, drawn in connection.execute(query):
-                self.ids.append(page_id)  # but not those that somebody has removed just now
+            # But not those that somebody has removed just now, or found gone.
+            query = select(page.id, page.hash_value, page.sketch).where(
+                page.id.in_(some), page.hash_value.is_not(None)
+            )
+            for page_id, value, drawn in connection.execute(query.order_by(page.id)):
+                self.ids.append(page_id)
                 values.append(value)
-                sketches.append(None if drawn is None else bytes(drawn))
-        self._valued = np.array([value is not None for value in values], dtype=bool)
-        self._values = np.array([value or 0 for value in values], dtype=np.uint64)
-        size = max((len(drawn) for drawn in sketches if drawn), default=8)
-        self._drawn = np.array([drawn is not None and len(drawn) == size for drawn in sketches], dtype=bool)
-        self._sketches = np.zeros((len(self.ids), size // 8), dtype=np.uint64)
-        for place in np.flatnonzero(self._drawn):
-            self._sketches[place] = sketch.from_bytes(sketches[place] or b"")
+                sketches.append(sketch.from_bytes(drawn))
+        self._values = np.array(values, dtype=np.uint64)
+        self._sketches = np.array(sketches, dtype=np.uint64)
 
     def stars(self, left: npt.NDArray[np.int64], rule: Rule) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Each new canonical page of a cluster, given by the places of its pages, with the relations of its
@@ -208,7 +208,7 @@ class _Pages:
             first, rest = int(left[0]), left[1:]
             distances = hamming.distances(self._values[rest], int(self._values[first]))
             estimates = self._estimates(rest, first)
-            near = rule.are_matches(distances, estimates) & self._valued[rest] & self._valued[first]
+            near = rule.are_matches(distances, estimates)
             yield (
                 self.ids[first],
                 [
@@ -216,7 +216,7 @@ class _Pages:
                         "page": self.ids[place],
                         "its_distance": int(distance),
                         "its_percentage": hamming.percentage(int(distance)),
-                        "its_resemblance": None if np.isnan(estimate) else float(estimate),
+                        "its_resemblance": float(estimate),
                     }
                     for place, distance, estimate in zip(
                         rest[near], distances[near], estimates[near], strict=True
@@ -226,33 +226,30 @@ class _Pages:
             left = rest[~near]
 
     def _estimates(self, places: npt.NDArray[np.int64], other: int) -> npt.NDArray[np.float64]:
-        """Resemblances to one page; NaN where a sketch is missing."""
-        estimates = np.full(places.size, np.nan)
-        if self._drawn[other]:
-            for start in range(0, places.size, _SKETCHES_AT_ONCE):
-                some = places[start : start + _SKETCHES_AT_ONCE]
-                found = sketch.compact_estimates(self._sketches[some], self._sketches[other])
-                estimates[start : start + _SKETCHES_AT_ONCE] = np.where(self._drawn[some], found, np.nan)
+        """Resemblances to one page."""
+        estimates = np.empty(places.size)
+        for start in range(0, places.size, _SKETCHES_AT_ONCE):
+            some = places[start : start + _SKETCHES_AT_ONCE]
+            estimates[start : start + _SKETCHES_AT_ONCE] = sketch.compact_estimates(
+                self._sketches[some], self._sketches[other]
+            )
         return estimates
 
 
-_relation = duplicate_values.c
 _MOVE = (
     update(duplicate_values)
-    .where(_relation.duplicate_hash_id == bindparam("page"))
+    .where(duplicate_values.c.duplicate_hash_id == bindparam("page"))
     .ordered_values(
-        # MySQL assigns from left to right: the comparison must come before what it compares is overwritten.
-        (
-            _relation.found_at,
-            case(
-                (_relation.actual_hash_id == bindparam("canonical"), _relation.found_at),
-                else_=bindparam("now"),
-            ),
-        ),
-        (_relation.actual_hash_id, bindparam("canonical")),
-        (_relation.hamming_distance, bindparam("its_distance")),
-        (_relation.percentage, bindparam("its_percentage")),
-        (_relation.resemblance, bindparam("its_resemblance")),
+        *replaced_relation(
+            {
+                "actual_hash_id": bindparam("canonical"),
+                "hamming_distance": bindparam("its_distance"),
+                "percentage": bindparam("its_percentage"),
+                "resemblance": bindparam("its_resemblance"),
+                "found_at": bindparam("now", type_=UtcDateTime),
+            },
+            "found_at",
+        )
     )
 )
 """A relation that has been so already keeps since when it is known."""

@@ -7,8 +7,8 @@ what its verdict says of the past: a verdict does not tell what standing the pag
 that of crawls that kept no history.
 
 A visit that is not later than the last version stored makes none: it has been stored before (a batch that was
-tried twice), or another crawl has seen the page since. On MySQL two crawls that meet the same change within
-one batch can both store it.
+tried twice), or another crawl has seen the page since. Two crawls that meet the same change at once store one
+version: whoever writes the page later waits for the other's transaction, and reads its version.
 """
 
 from __future__ import annotations

@@ -36,13 +36,6 @@ def upgrade(connection: Connection) -> None:
     command.upgrade(config(connection), "head")
 
 
-def downgrade(connection: Connection, revision: str) -> None:
-    """Take the tables back to an older revision; ``base`` removes them with all they hold."""
-    from alembic import command  # noqa: PLC0415
-
-    command.downgrade(config(connection), revision)
-
-
 def current_revision(connection: Connection) -> str | None:
     """The revision of the tables; None if there are none."""
     # Not by Alembic: its import takes 0.2 s, which every start of a crawl would pay.
@@ -77,8 +70,7 @@ def require_current(connection: Connection, *, database: str) -> None:
     if found is State.UNKNOWN:
         raise SchemaOutdated(
             f"database {database} is of revision {current_revision(connection)}, which this neardup does"
-            " not know:"
-            " a newer one made it. Upgrade neardup"
+            " not know: a newer one made it. Upgrade neardup"
         )
 
 

@@ -31,7 +31,7 @@ class Relation:
     url: str
     distance: int
     percentage: float
-    resemblance: float | None
+    resemblance: float
     differing_bits: list[int]
 
 

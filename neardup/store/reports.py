@@ -147,14 +147,12 @@ def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
 
 @dataclass(frozen=True, slots=True)
 class AtDistance:
-    """Duplicates at one distance, with the mean and the least of their verified resemblances (None: none is
-    known).
-    """
+    """Duplicates at one distance, with the mean and the least of their resemblances."""
 
     distance: int
     duplicates: int
-    resemblance: float | None
-    least_resemblance: float | None
+    resemblance: float
+    least_resemblance: float
 
 
 def by_distance(connection: Connection, filters: Filters) -> list[AtDistance]:

@@ -4,8 +4,6 @@ and ``page_versions``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -22,14 +20,14 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from neardup.store.types import LONG_TEXT, Unsigned64, UtcDateTime, fixed_bytes
+from neardup.store.types import COUNTED, LONG_TEXT, ON_MYSQL, Unsigned64, UtcDateTime, fixed_bytes
 
 VERSION_TABLE = "neardup_alembic_version"
 """Alembic's bookkeeping; not its default name, because the database may be shared with an application that
 has one.
 """
 
-REVISION = "0006"
+REVISION = "0001"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -41,20 +39,10 @@ metadata = MetaData(
     }
 )
 
-# MySQL compares text by its collation: a URL is equal to another only byte for byte.
-_MYSQL: dict[str, Any] = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-}
-
-# SQLite counts up only INTEGER keys.
-_COUNTED = BigInteger().with_variant(Integer(), "sqlite")
-
 crawls = Table(
     "crawls",
     metadata,
-    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("id", COUNTED, primary_key=True, autoincrement=True),
     Column("spider", String(255), nullable=False),
     Column("started_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
@@ -68,10 +56,10 @@ crawls = Table(
     Column("requests_saved", Integer),
     Column("recall_checked", Integer),
     Column("recall_found", Integer),
-    Column("batches", Integer, nullable=False, server_default="0"),
-    Column("shared", SmallInteger, nullable=False, server_default="1"),
-    Column("settled", Integer, nullable=False, server_default="0"),
-    **_MYSQL,
+    Column("batches", Integer, nullable=False),
+    Column("shared", SmallInteger, nullable=False),
+    Column("settled", Integer, nullable=False),
+    **ON_MYSQL,
 )
 
 simhash_values = Table(
@@ -88,44 +76,44 @@ simhash_values = Table(
     Column("sketch", LargeBinary),
     Column("text_digest", Unsigned64),
     Column("kind", String(16), nullable=False),
-    Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
-    Column("last_crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("crawl_id", COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("last_crawl_id", COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
     Column("first_seen", UtcDateTime, nullable=False),
     Column("last_seen", UtcDateTime, nullable=False, index=True),
-    Column("links_skipped", Integer, nullable=False, server_default="0"),
+    Column("links_skipped", Integer, nullable=False),
     Column("flagged_at", UtcDateTime),
-    Column("batch_id", BigInteger, nullable=False, server_default="0", index=True),
+    Column("batch_id", BigInteger, nullable=False, index=True),
     Index(None, "host", "last_seen"),
-    **_MYSQL,
+    **ON_MYSQL,
 )
 
 duplicate_values = Table(
     "duplicate_values",
     metadata,
-    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("id", COUNTED, primary_key=True, autoincrement=True),
     Column("actual_hash_id", BigInteger, ForeignKey("simhash_values.id"), nullable=False, index=True),
     Column("duplicate_hash_id", BigInteger, ForeignKey("simhash_values.id"), nullable=False, unique=True),
     Column("percentage", Double, nullable=False),
     Column("hamming_distance", SmallInteger, nullable=False),
-    Column("resemblance", Double),
-    Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("resemblance", Double, nullable=False),
+    Column("crawl_id", COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
     Column("found_at", UtcDateTime, nullable=False),
-    **_MYSQL,
+    **ON_MYSQL,
 )
 
 page_versions = Table(
     "page_versions",
     metadata,
-    Column("id", _COUNTED, primary_key=True, autoincrement=True),
+    Column("id", COUNTED, primary_key=True, autoincrement=True),
     Column("page_id", BigInteger, ForeignKey("simhash_values.id"), nullable=False),
-    Column("crawl_id", _COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
+    Column("crawl_id", COUNTED, ForeignKey("crawls.id"), nullable=False, index=True),
     Column("seen_at", UtcDateTime, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("hash_value", Unsigned64),
     Column("features", Integer, nullable=False),
     Column("own_distance", SmallInteger),
     UniqueConstraint("page_id", "seen_at"),
-    **_MYSQL,
+    **ON_MYSQL,
 )
 
 TABLES = (crawls, simhash_values, duplicate_values, page_versions)

@@ -13,7 +13,7 @@ from neardup.errors import StoreError
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from sqlalchemy import Connection, Table
     from sqlalchemy.sql.base import ReadOnlyColumnCollection
@@ -51,14 +51,21 @@ def upsert_relation(dialect: str) -> Insert:
     """
 
     def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
-        old = duplicate_values.c
-        same = old.actual_hash_id == new["actual_hash_id"]
-        # MySQL assigns from left to right: the comparison must come before what it compares is overwritten.
-        kept = [(name, case((same, old[name]), else_=new[name])) for name in ("crawl_id", "found_at")]
-        measured = ("percentage", "hamming_distance", "resemblance", "actual_hash_id")
-        return kept + [(name, new[name]) for name in measured]
+        return replaced_relation(dict(new.items()), "crawl_id", "found_at")
 
     return _upsert(dialect, duplicate_values, "duplicate_hash_id", assign)
+
+
+def replaced_relation(new: Mapping[str, Any], *kept: str) -> list[tuple[str, Any]]:
+    """What to set in a relation to replace it by a new one; if it names the same canonical page, the columns
+    ``kept`` stay as they are.
+    """
+    old = duplicate_values.c
+    same = old.actual_hash_id == new["actual_hash_id"]
+    stay = [(name, case((same, old[name]), else_=new[name])) for name in kept]
+    # MySQL assigns from left to right: the comparison must come before what it compares is overwritten.
+    measured = ("percentage", "hamming_distance", "resemblance", "actual_hash_id")
+    return stay + [(name, new[name]) for name in measured]
 
 
 def _upsert(dialect: str, table: Table, key: str, assign: Assignments) -> Insert:
@@ -118,10 +125,7 @@ SET_FLAGGED = (
 )
 
 _COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)
-_BATCHES = select(crawls.c.batches).where(crawls.c.id == bindparam("crawl")).with_for_update()
-"""Of the row that has just been locked: a plain read would have MySQL show all that follows as of this
-moment.
-"""
+_BATCHES = select(crawls.c.batches).where(crawls.c.id == bindparam("crawl"))
 
 
 def count_batch(connection: Connection, crawl_id: int) -> int:

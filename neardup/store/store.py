@@ -199,7 +199,9 @@ class Store:
             "started_at": datetime.now(UTC),
             "scheme": self.scheme,
             "settings": json.dumps(settings, sort_keys=True),
+            "batches": 0,
             "shared": int(shared),
+            "settled": 0,
         }
 
         def work(connection: Connection) -> int:

@@ -1,11 +1,14 @@
-"""Column types whose Python and SQL sides differ."""
+"""Column types and options of tables by which all three databases store alike.
+
+MySQL stands for MariaDB, too, here and in all of the store.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, DateTime, LargeBinary, Text, TypeDecorator
+from sqlalchemy import BigInteger, DateTime, Integer, LargeBinary, Text, TypeDecorator
 from sqlalchemy.dialects import mysql
 
 if TYPE_CHECKING:
@@ -53,6 +56,16 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.replace(tzinfo=UTC)
 
+
+ON_MYSQL: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+}
+"""Options of every table. MySQL compares text by its collation: by this one byte for byte."""
+
+COUNTED = BigInteger().with_variant(Integer(), "sqlite")
+"""A key that the database counts up; SQLite counts up only INTEGER keys."""
 
 LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql")
 """Text of any length; MySQL's TEXT ends at 64 kB."""

@@ -283,15 +283,6 @@ class TestVerification:
         assert (verdict.kind, verdict.canonical_url) == (Kind.DUPLICATE, "near")
         assert verdict.distance
 
-    def test_a_page_stored_without_a_sketch_is_matched_by_an_equal_fingerprint_only(self) -> None:
-        page = remembered(detector().examine_text("u", TEXTS["apple"]))
-        one = detector(max_distance=16, recall=1.0)
-        one.restore([page._replace(sketch=None, text_digest=None)])
-
-        assert one.examine_text("v", edited(TEXTS["apple"])).kind is Kind.NEW
-        copy = one.examine_text("w", TEXTS["apple"])
-        assert (copy.canonical_url, copy.resemblance) == ("u", None)
-
     def test_sketches_are_kept_of_canonical_pages_only(self) -> None:
         one = detector()
         for url, text in (("u", TEXTS["apple"]), ("v", TEXTS["apple"]), ("w", "too short")):

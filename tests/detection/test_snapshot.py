@@ -43,7 +43,7 @@ def same(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
 def forged(header: object, data: bytes = bytes(64)) -> bytes:
     """A snapshot whose checksums of file and header are right, whatever the header says; the data begin at 512."""
     text = (header if isinstance(header, bytes) else json.dumps(header).encode()).ljust(512 - 40)
-    start = struct.pack("<8sIIQ", b"\x89NEARDUP", 3, len(text), 512 + len(data))
+    start = struct.pack("<8sIIQ", b"\x89NEARDUP", 1, len(text), 512 + len(data))
     return start + mmh3.mmh3_x64_128_digest(start + text) + text + data
 
 
@@ -156,7 +156,7 @@ class TestDamage:
             load(path, kind="index")
         for content, message in (
             (b"SQLite format 3" + bytes(100), "is no snapshot"),
-            (sound[:8] + b"\4" + sound[9:], "format version 4; this neardup reads version 3"),
+            (sound[:8] + b"\4" + sound[9:], "format version 4; this neardup reads version 1"),
             (sound[:-9] + b"Some text", "damaged"),
             (sound[:60] + b"!" + sound[61:], "damaged: the checksum of its header"),
             (sound[:-1] + b"!", "damaged: the checksum of array 'keys'"),

@@ -258,18 +258,8 @@ class TestRestart:
             restore_arrays(second, {name: array for name, array in arrays.items() if array is not None})
         assert len(second.pages) == 0
 
-    def test_a_page_stored_before_there_were_digests_is_found_from_when_it_is_seen_again(self) -> None:
-        first = detector()
-        texts = orders(10)
-        pages = [remembered(first.examine_text(f"u{n}", text)) for n, text in enumerate(texts)]
-        second = detector()
-        second.restore([page._replace(text_digest=None) for page in pages])
-
-        assert second.examine_text("u7", texts[7]).kind is Kind.UNCHANGED
-        assert second.examine_text("copy", texts[7]).canonical_url == "u7"
-
     def test_two_canonical_pages_of_one_text_stand_in_for_each_other(self) -> None:
-        # As two crawls leave them that were killed, or a crawl before there were digests.
+        # As two crawls leave them that were killed.
         texts = orders(10)
         pages = [
             remembered(detector().examine_text(f"{name}{i}", text))._replace(page_id=10 * n + i)

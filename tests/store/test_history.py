@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -153,6 +154,33 @@ class TestVersions:
         assert [d for _, _, _, d in found[1:]] == [hamming.distance(n, n + 1) for n in range(1, 59)]
         with store.reading() as connection:
             assert connection.execute(sa.select(sa.func.count()).select_from(page_versions)).scalar() == 1257
+
+    def test_two_crawls_that_meet_the_same_change_at_once_store_one_version(self, database_url: str) -> None:
+        upgraded(database_url)
+        with (
+            Store.open(database_url, scheme=str(Scheme())) as one,
+            Store.open(database_url, scheme=str(Scheme())) as other,
+        ):
+            crawl_ids = [one.begin_crawl(spider="s", settings={}) for _ in range(2)]
+            visit(one, page(1, "u", fingerprint=A), crawl_id=crawl_ids[0])
+            changed = page(1, "u", Kind.CHANGED, fingerprint=B)
+            waits = threading.Event()
+            second = threading.Thread(target=visit, args=(other, changed), kwargs={"crawl_id": crawl_ids[1]})
+            before_statement(
+                other,
+                lambda statement, _: statement.startswith(("BEGIN IMMEDIATE", "INSERT INTO simhash_values")),
+                waits.set,
+            )
+
+            def meet() -> None:
+                second.start()
+                assert waits.wait(30)
+
+            before_statement(one, lambda statement, _: "INSERT INTO page_versions" in statement, meet)
+            visit(one, changed, crawl_id=crawl_ids[0])
+            second.join()
+
+            assert [kind for _, kind, _, _ in versions(one)] == ["new", "changed"]
 
 
 class TestTwice:

@@ -1,120 +1,170 @@
+"""Tables are made by migrations, and a later version brings those of this one on."""
+
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
+import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.script import ScriptDirectory
 
+from neardup.cli.main import main
+from neardup.errors import SchemaOutdated
 from neardup.fingerprint.scheme import Scheme
 from neardup.store import migrate
 from neardup.store.engine import database_url as checked
 from neardup.store.engine import make_engine
 from neardup.store.migrate import State
 from neardup.store.schema import REVISION, VERSION_TABLE, metadata
+from neardup.store.store import Store
+from tests.support.places import ROOT
+from tests.support.stores import pages_of, relations_of, upgraded, write
+from tests.support.verdicts import duplicate, page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    import pytest
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[sa.Engine]:
+    made = make_engine(checked(database_url))
+    yield made
+    made.dispose()
 
 
-def tables(connection: sa.Connection) -> set[str]:
-    return set(sa.inspect(connection).get_table_names())
-
-
-def test_revision_is_that_of_the_newest_migration(tmp_path: Path) -> None:
-    engine = make_engine(checked(f"sqlite:///{tmp_path}/n.db"))
-    with engine.begin() as connection:
-        assert ScriptDirectory.from_config(migrate.config(connection)).get_current_head() == REVISION
-    engine.dispose()
-
-
-def test_from_nothing_up_and_down_again(database_url: str) -> None:
-    engine = make_engine(checked(database_url))
-    with engine.begin() as connection:
-        assert migrate.state(connection) is State.MISSING
-        migrate.upgrade(connection)
-    with engine.begin() as connection:
-        assert migrate.state(connection) is State.CURRENT
-        assert tables(connection) == {*metadata.tables, VERSION_TABLE}
-        migrate.downgrade(connection, "base")
-    with engine.begin() as connection:
-        assert tables(connection) == {VERSION_TABLE}
-        assert migrate.state(connection) is State.MISSING
-    engine.dispose()
-
-
-def test_rows_survive_every_migration_up_and_down(database_url: str) -> None:
-    engine = make_engine(checked(database_url))
-    with engine.begin() as connection:
-        command.upgrade(migrate.config(connection), "0001")
-    old = sa.MetaData()
-    with engine.begin() as connection:
-        old.reflect(connection, only=["crawls", "simhash_values", "duplicate_values"])
-        now = datetime(2026, 11, 21, tzinfo=None)
-        scheme = "word-tf/mmh3-x64-128/seed0/v1"
-        crawl = {"id": 1, "spider": "s", "started_at": now, "scheme": scheme, "settings": "{}"}
-        connection.execute(old.tables["crawls"].insert(), [crawl])
-        page = {
-            "scheme": scheme,
-            "host": "h",
-            "features": 30,
-            "kind": "new",
-            "crawl_id": 1,
-            "last_crawl_id": 1,
-        }
-        page |= {"first_seen": now, "last_seen": now, "links_skipped": 0}
-        rows = [page | {"id": i, "actual_url": f"u{i}", "url_key": bytes([i] * 16)} for i in (1, 2)]
-        connection.execute(old.tables["simhash_values"].insert(), rows)
-        relation: dict[str, object] = {
-            "actual_hash_id": 1,
-            "duplicate_hash_id": 2,
-            "percentage": 100.0,
-            "hamming_distance": 0,
-        }
-        relation |= {"crawl_id": 1, "found_at": now}
-        connection.execute(old.tables["duplicate_values"].insert(), [relation])
-    sizes = {"crawls": 1, "simhash_values": 2, "duplicate_values": 1}
-
-    with engine.begin() as connection:
-        migrate.upgrade(connection)
-    with engine.begin() as connection:
-        assert {name: _rows(connection, name) for name in sizes} == sizes
-        assert connection.execute(sa.text("SELECT DISTINCT scheme FROM simhash_values")).scalars().all() == [
-            str(Scheme(content="body"))  # alt texts were not read then
+def described(engine: sa.Engine) -> dict[str, Any]:
+    """All that the database tells of its tables, but for the order of their constraints."""
+    found = sa.inspect(engine)
+    tables: dict[str, Any] = {}
+    for name in metadata.tables:
+        columns = [{**column, "type": repr(column["type"])} for column in found.get_columns(name)]
+        constraints = [
+            *found.get_foreign_keys(name),
+            *found.get_unique_constraints(name),
+            *found.get_check_constraints(name),
+            *found.get_indexes(name),
         ]
-        migrate.downgrade(connection, "0001")
-    with engine.begin() as connection:
-        assert {name: _rows(connection, name) for name in sizes} == sizes
-        assert connection.execute(sa.text("SELECT scheme FROM crawls")).scalars().all() == [scheme]
-    engine.dispose()
+        tables[name] = {
+            "columns": columns,
+            "primary key": found.get_pk_constraint(name),
+            "constraints": sorted(map(repr, constraints)),
+            "options": found.get_table_options(name),
+        }
+    return tables
 
 
-def _rows(connection: sa.Connection, name: str) -> int:
-    return int(connection.execute(sa.select(sa.func.count()).select_from(sa.table(name))).scalar_one())
+class TestTables:
+    def test_from_nothing(self, engine: sa.Engine) -> None:
+        with engine.begin() as connection:
+            assert migrate.state(connection) is State.MISSING
+            migrate.upgrade(connection)
+        with engine.begin() as connection:
+            assert migrate.state(connection) is State.CURRENT
+        assert set(sa.inspect(engine).get_table_names()) == {*metadata.tables, VERSION_TABLE}
+
+    def test_migrations_make_what_the_schema_says(self, engine: sa.Engine) -> None:
+        with engine.begin() as connection:
+            migrate.upgrade(connection)
+        migrated = described(engine)
+        metadata.drop_all(engine)
+        metadata.create_all(engine)
+
+        assert migrated == described(engine)
+
+    def test_alembic_finds_no_difference(self, engine: sa.Engine, capsys: pytest.CaptureFixture[str]) -> None:
+        with engine.begin() as connection:
+            migrate.upgrade(connection)
+        with engine.begin() as connection:
+            command.check(migrate.config(connection))
+
+        assert (
+            "No new upgrade operations" in capsys.readouterr().out
+        )  # not in what was standard output before
+
+    def test_upgrade_twice_is_harmless_and_leaves_other_tables_alone(self, engine: sa.Engine) -> None:
+        with engine.begin() as connection:
+            connection.execute(sa.text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
+            connection.execute(sa.text("INSERT INTO alembic_version VALUES ('theirs')"))
+            migrate.upgrade(connection)
+            migrate.upgrade(connection)
+        with engine.begin() as connection:
+            command.check(migrate.config(connection))
+            assert connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar() == "theirs"
+
+    def test_revision_is_that_of_the_newest_migration(self, tmp_path: Path) -> None:
+        engine = make_engine(checked(f"sqlite:///{tmp_path}/n.db"))
+        with engine.begin() as connection:
+            assert ScriptDirectory.from_config(migrate.config(connection)).get_current_head() == REVISION
+        engine.dispose()
 
 
-def test_models_equal_migrations(database_url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    engine = make_engine(checked(database_url))
-    with engine.begin() as connection:
-        migrate.upgrade(connection)
-    with engine.begin() as connection:
-        command.check(migrate.config(connection))
-    assert "No new upgrade operations" in capsys.readouterr().out  # not in what was standard output before
-    engine.dispose()
+LATER = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "9999"
+down_revision = "{revision}"
 
 
-def test_upgrade_twice_is_harmless_and_leaves_other_tables_alone(database_url: str) -> None:
-    engine = make_engine(checked(database_url))
-    with engine.begin() as connection:
-        connection.execute(sa.text("CREATE TABLE alembic_version (version_num VARCHAR(32))"))
-        connection.execute(sa.text("INSERT INTO alembic_version VALUES ('theirs')"))
-        migrate.upgrade(connection)
-        migrate.upgrade(connection)
-    with engine.begin() as connection:
-        command.check(migrate.config(connection))
-        migrate.downgrade(connection, "base")
-        assert connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar() == "theirs"
-    engine.dispose()
+def upgrade():
+    op.add_column("crawls", sa.Column("colour", sa.Integer()))
+"""
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a neardup stands that has one migration more."""
+    folder = tmp_path_factory.mktemp("later")
+    for part in ("neardup", "migrations"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "migrations" / "versions" / "9999_colour.py").write_text(LATER.format(revision=REVISION))
+    schema = folder / "neardup" / "store" / "schema.py"
+    text = schema.read_text()
+    assert f'REVISION = "{REVISION}"' in text
+    schema.write_text(text.replace(f'REVISION = "{REVISION}"', 'REVISION = "9999"'))
+    return folder
+
+
+class TestLaterVersion:
+    def test_its_tables(self, later: Path, database_url: str) -> None:
+        def run(verb: str) -> tuple[int, str]:
+            done = subprocess.run(
+                [sys.executable, "-m", "neardup", "db", verb, "--database", database_url],
+                cwd=later,
+                env=os.environ | {"PYTHONPATH": str(later), "PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return done.returncode, done.stdout + done.stderr
+
+        with Store.open(upgraded(database_url), scheme=str(Scheme())) as store:
+            write(store, page(1, "u"), duplicate(2, "v", 1))
+            before = pages_of(store), relations_of(store)
+
+        if not database_url.startswith("sqlite"):  # whose tables any command brings on
+            code, said = run("info")
+            assert code == 1
+            assert f"is of the older revision {REVISION}; run: neardup db upgrade" in said
+        assert run("upgrade")[0] == 0
+
+        code, said = run("info")
+        assert (code, "rows of simhash_values 2" in " ".join(said.split())) == (0, True), said
+        engine = make_engine(checked(database_url))
+        assert "colour" in {column["name"] for column in sa.inspect(engine).get_columns("crawls")}
+        engine.dispose()
+        with pytest.raises(SchemaOutdated, match="revision 9999, which this neardup does not know"):
+            Store.open(database_url, scheme=str(Scheme()))
+        assert main(["db", "upgrade", "--database", database_url]) == 1  # there is no way back
+        engine = make_engine(checked(database_url))
+        with engine.begin() as connection:
+            connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '{REVISION}'"))
+        engine.dispose()
+        with Store.open(database_url, scheme=str(Scheme())) as store:
+            assert (pages_of(store), relations_of(store)) == before

@@ -24,6 +24,7 @@ from neardup.store import election, removal
 from neardup.store.schema import TABLES, crawls, simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import crawl
+from tests.support.databases import new_database
 from tests.support.places import PAGES
 from tests.support.stores import pages_of, relations_of, upgraded, write
 from tests.support.verdicts import duplicate, page
@@ -79,11 +80,7 @@ class RandomStore:
             value = chance.getrandbits(64)
             for number in range(first, first + chance.choice([1, 2, 3, 12])):
                 flipped = sum(1 << bit for bit in chance.sample(range(64), chance.randrange(7)))
-                own = (
-                    None
-                    if chance.random() < 0.1
-                    else drawn(*chance.sample(range(1024), chance.randrange(80)))
-                )
+                own = drawn(*chance.sample(range(1024), chance.randrange(80)))
                 self.pages[number] = (value ^ (flipped if number > first else 0), own)
                 if number > first:
                     self.canonical[number] = first
@@ -104,8 +101,6 @@ class RandomStore:
     def matches(self, one: int, other: int) -> bool:
         (a, drawn_a), (b, drawn_b) = self.pages[one], self.pages[other]
         distance = hamming.distance(a, b)
-        if drawn_a is None or drawn_b is None:
-            return distance == 0
         (estimate,) = sketch.compact_estimates(drawn_a[None], drawn_b)
         return bool(distance <= RULE.max_distance and estimate >= RULE.verify)
 
@@ -154,11 +149,8 @@ class TestElection:
             if made.canonical[row["duplicate_hash_id"]] in made.doomed:
                 assert row["hamming_distance"] == hamming.distance(a, b)
                 assert row["percentage"] == hamming.percentage(row["hamming_distance"])
-                if drawn_a is not None and drawn_b is not None:
-                    (estimate,) = sketch.compact_estimates(drawn_a[None], drawn_b)
-                    assert row["resemblance"] == pytest.approx(estimate)
-                else:
-                    assert row["resemblance"] is None
+                (estimate,) = sketch.compact_estimates(drawn_a[None], drawn_b)
+                assert row["resemblance"] == pytest.approx(estimate)
 
     def test_a_page_that_only_lost_its_standing_is_left_alone(self, store: Store) -> None:
         write(store, page(1, "u"), duplicate(2, "v", 1), page(3, "w"))
@@ -180,6 +172,22 @@ class TestElection:
         (relation,) = relations_of(store)
         assert (relation["duplicate_hash_id"], relation["actual_hash_id"]) == (3, 2)
         assert relation["resemblance"] == pytest.approx(1 - 1000 / 1024)
+
+    @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+    def test_the_time_of_an_election_is_that_of_utc(self, zone: str, tmp_path: Path) -> None:
+        with new_database("postgresql", tmp_path) as url:
+            name = sa.make_url(url).database
+            with Store.open(upgraded(url), scheme=str(Scheme())) as store, store.begin_write() as connection:
+                connection.execute(sa.text(f"ALTER DATABASE {name} SET timezone = '{zone}'"))
+            with Store.open(url, scheme=str(Scheme())) as store:
+                same = page(1, "u").fingerprint
+                copies = [duplicate(number, str(number), 1, fingerprint=same) for number in (2, 3)]
+                write(store, page(1, "u"), *copies)
+                began = datetime.now(UTC)
+                remove_all(removal.remove_pages(store, simhash_values.c.id == 1, RULE))
+
+                (relation,) = relations_of(store)
+                assert began <= relation["found_at"] <= datetime.now(UTC)
 
     def test_a_chain_ends_as_stars(self, store: Store) -> None:
         # Two crawls at once: one found 2 to be a duplicate of 1, the other 3 to be one of 2.

@@ -35,7 +35,7 @@ def store(database_url: str) -> Iterator[Store]:
             page(1, "http://a.example/docs/x/1"),
             duplicate(2, "http://a.example/docs/x/2", 1, distance=0, resemblance=1.0),
             duplicate(3, "http://a.example/docs/y/3", 1, distance=2, resemblance=0.95),
-            duplicate(4, "http://a.example/docs/y/z/4", 1, distance=3),
+            duplicate(4, "http://a.example/docs/y/z/4", 1, distance=3, resemblance=0.84),
             page(5, "http://a.example/docs/y/5"),
             crawl=first,
             links={3: 7},
@@ -104,8 +104,8 @@ class TestReports:
         found = reports.by_distance(connection, ALL)
 
         assert [(at.distance, at.duplicates) for at in found] == [(0, 1), (2, 2), (3, 1)]
-        assert [at.resemblance for at in found] == [1.0, pytest.approx(0.9), None]
-        assert [at.least_resemblance for at in found] == [1.0, 0.85, None]
+        assert [at.resemblance for at in found] == [1.0, pytest.approx(0.9), 0.84]
+        assert [at.least_resemblance for at in found] == [1.0, 0.85, 0.84]
 
     def test_across_hosts_and_domains(self, connection: sa.Connection) -> None:
         hosts = reports.across_hosts(connection, ALL)

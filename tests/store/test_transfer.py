@@ -262,7 +262,7 @@ class TestRefusals:
         ("line", "edit", "message"),
         [
             (1, {"neardup": 2}, "line 1: an export of format 2"),
-            (1, {"revision": "0001"}, "of tables of revision 0001, this neardup has"),
+            (1, {"revision": "9999"}, "of tables of revision 9999, this neardup has"),
             (1, {"rows": None}, "line 1: the header of this export is damaged"),
             (1, {"scheme": "other"}, "line 2: the row is of the scheme 'word-tf/"),
             (1, {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0}}, "is not complete: 2100 rows of simhash_values"),

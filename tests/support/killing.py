@@ -209,8 +209,7 @@ def _known(detector: Detector) -> dict[str, tuple[int, int, str | None, bytes | 
         canonical = detector.pages.canonical[row]
         drawn: bytes | None = None
         if canonical == row:
-            sketches, there = detector.sketches.of(detector.pages.canonical.array()[row : row + 1])
-            drawn = sketches[0].tobytes() if there[0] else None
+            drawn = detector.sketches.of(detector.pages.canonical.array()[row : row + 1]).tobytes()
         known[detector.pages.urls[row]] = (
             detector.pages.ids[row],
             detector.pages.values[row],

@@ -1,4 +1,6 @@
-"""Verdicts made by hand: a page with a fingerprint of its number, and a duplicate of another."""
+"""Verdicts made by hand: a page with a fingerprint of its number, and a duplicate of another. Pages with the same
+fingerprint have the same text, unless said otherwise.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,16 @@ def page(number: int, url: str, kind: Kind = Kind.NEW, **more: Any) -> Verdict:
         "follow": True,
         "reason": "",
     }
-    return Verdict(address=Address(url), kind=kind, page_id=number, **(values | more))
+    values |= more
+    if values["fingerprint"] is not None:
+        value = values["fingerprint"].value
+        drawn = np.random.default_rng(value).integers(0, 2**64, 16, dtype=np.uint64)
+        values = {"sketch": drawn, "text_digest": value or 1} | values
+    return Verdict(address=Address(url), kind=kind, page_id=number, **values)
 
 
 def duplicate(number: int, url: str, canonical: int, distance: int = 2, **more: Any) -> Verdict:
-    values = {"canonical_url": "c"} | more
+    values = {"canonical_url": "c", "resemblance": 0.9} | more
     return page(
         number, url, Kind.DUPLICATE, follow=False, canonical_id=canonical, distance=distance, **values
     )

@@ -23,6 +23,7 @@ from neardup.errors import ConfigurationError
 from neardup.evaluation.labelled import read_pairs, text_of
 from neardup.store.archive import formats
 from neardup.store.archive.layout import Header, Kind
+from neardup.store.schema import REVISION
 from neardup.store.transfer import EXPORTED
 from tests.support.places import PAGES
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from neardup.store.archive.layout import Batch, Column, Table
 
-_HEADER = Header(revision="0003", scheme="s", rows={}, made_at="2026-01-01T00:00:00+00:00", export="0" * 16)
+_HEADER = Header(revision=REVISION, scheme="s", rows={}, made_at="2026-01-01T00:00:00+00:00", export="0" * 16)
 _PACKED = 48
 
 

@@ -101,7 +101,7 @@ def _put_right(content: bytes) -> bytes:
             file[at : at + 32] = mmh3.mmh3_x64_128_digest(of_array).hex().encode()
     except (ValueError, TypeError, KeyError, RecursionError):
         pass  # without a sound header there are no arrays to put right
-    _START.pack_into(file, 0, b"\x89NEARDUP", 1, length, len(file))
+    _START.pack_into(file, 0, b"\x89NEARDUP", snapshot._VERSION, length, len(file))
     checked = bytes(file[: _START.size] + file[_HEADER_AT : _HEADER_AT + length])
     file[_START.size : _HEADER_AT] = mmh3.mmh3_x64_128_digest(checked)
     return bytes(file)
