@@ -161,12 +161,12 @@ def all_reports(pages: MadePages) -> dict[str, Report]:
         "check: all canonical fingerprints": lambda c: page_report.canonical_fingerprints(c, min_features=10),
         "plan: some weak bits": lambda c: page_report.weak_bits_of_some(c, limit=1000),
         "crawls": stats.crawl_rows,
-        "crawls remove: what would go": lambda c: removal.doomed(c, removal.only_of(20)),
+        "crawls remove: what would go": lambda c: removal.to_remove(c, removal.only_of(20)),
         "db info": page_report.store_sizes,
         "db stats: sizes": stats.table_sizes,
         "db stats: by kind": stats.pages_by_kind,
         "db stats: by scheme": stats.pages_by_scheme,
-        "db prune --dry-run": lambda c: removal.doomed(c, removal.older_than(_moment(8))),
+        "db prune --dry-run": lambda c: removal.to_remove(c, removal.older_than(_moment(8))),
         "running crawls": removal.running,
     }
 

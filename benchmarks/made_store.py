@@ -113,7 +113,7 @@ class MadePages:
             "last_crawl_id": self.last_crawl[some].tolist(),
             "first_seen": _times(self.crawl[some], self.within[some]),
             "last_seen": last_seen,
-            "links_skipped": (duplicate * 25).tolist(),
+            "links_withheld": (duplicate * 25).tolist(),
             "flagged_at": _unless(~self.flagged[some], last_seen),
             "batch_id": (
                 self.last_crawl[some] * BATCHES_PER_CRAWL + (self.within[some] - 1) // BATCH_ROWS + 1
@@ -190,11 +190,11 @@ def _crawl(number: int, pages: MadePages) -> dict[str, Any]:
         "pages": int(mine.sum()),
         "new": int(mine.sum()) - duplicates,
         "duplicates": duplicates,
-        "links_skipped": 25 * duplicates,
+        "links_withheld": 25 * duplicates,
         "requests_saved": 20 * duplicates,
         "batches": len(pages) // CRAWLS // BATCH_ROWS + 2,
         "shared": 1,
-        "settled": 0,
+        "reconciled_batches": 0,
     }
 
 

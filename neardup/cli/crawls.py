@@ -98,10 +98,10 @@ def _remove(store: Store, crawl_id: int, *, yes: bool) -> None:
                     " not run any more"
                 )
             refuse_while_running(removal.running(connection), "remove it")
-        doomed = removal.doomed(connection, removal.only_of(crawl_id))
+        found = removal.to_remove(connection, removal.only_of(crawl_id))
     if not yes:
-        _ask(f"{store.location}: remove crawl {crawl_id} with {in_words(doomed)}")
-    done = carry_out(removal.remove_crawl(store, crawl_id, stored_rule(store)), doomed.pages)
+        _ask(f"{store.location}: remove crawl {crawl_id} with {in_words(found)}")
+    done = carry_out(removal.remove_crawl(store, crawl_id, stored_rule(store)), found.pages)
     print(f"{store.location}: {done}; crawl {crawl_id} is gone")
 
 

@@ -33,13 +33,13 @@ def run(arguments: argparse.Namespace) -> None:
     before = f"last seen before {arguments.older_than:%Y-%m-%d %H:%M:%S} UTC"
     with database.open_store(database.read_options(arguments)) as store:
         with store.reading() as connection:
-            doomed = removal.doomed(connection, condition)
+            found = removal.to_remove(connection, condition)
             if arguments.dry_run:
-                print(f"{store.location}: would remove {in_words(doomed)} ({before})")
+                print(f"{store.location}: would remove {in_words(found)} ({before})")
                 return
             if not arguments.yes:
                 refuse_while_running(removal.running(connection), "prune")
-        done = carry_out(removal.remove_pages(store, condition, stored_rule(store)), doomed.pages)
+        done = carry_out(removal.remove_pages(store, condition, stored_rule(store)), found.pages)
     print(f"{store.location}: {done} ({before})")
 
 

@@ -11,7 +11,7 @@ from neardup.store import removal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from neardup.store.removal import Doomed, Removed
+    from neardup.store.removal import Removed, ToRemove
 
 
 def refuse_while_running(running: list[int], what: str) -> None:
@@ -25,7 +25,7 @@ def refuse_while_running(running: list[int], what: str) -> None:
         )
 
 
-def in_words(found: Doomed) -> str:
+def in_words(found: ToRemove) -> str:
     """What would be removed."""
     text = f"{number(found.pages, 'page')}, {found.duplicates:,} of them duplicates"
     if found.left_behind:

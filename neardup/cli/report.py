@@ -74,7 +74,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
         Section(
             "by_crawl",
             "By the crawl that saw the pages last",
-            ("crawl", "spider", "started", "finish_reason", *_SHARE, "links_skipped", "requests_saved"),
+            ("crawl", "spider", "started", "finish_reason", *_SHARE, "links_withheld", "requests_saved"),
             [
                 (
                     crawl["id"],
@@ -82,7 +82,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
                     f"{crawl['started_at']:%Y-%m-%d %H:%M:%S}",
                     crawl["finish_reason"] or "not finished",
                     *_values(of_crawl),
-                    crawl["links_skipped"],
+                    crawl["links_withheld"],
                     crawl["requests_saved"],
                 )
                 for crawl, of_crawl in by_crawl

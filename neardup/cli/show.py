@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
             "features": report.features,
             "first seen": f"{report.first_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.first_crawl}",
             "last seen": f"{report.last_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.last_crawl}",
-            "links not followed": report.links_skipped,
+            "links not followed": report.links_withheld,
             "duplicates": report.duplicate_count,
             **({"flagged": f"{report.flagged_at:%Y-%m-%d %H:%M:%S} UTC"} if report.flagged_at else {}),
         }

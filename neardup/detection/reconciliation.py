@@ -4,7 +4,7 @@ Two crawls that see near-copies in the same interval call both new, because neit
 Whoever reads of the other's page finds that both are canonical and within the rule of each other. Of two such
 pages the one with the lower id, that of the crawl that began first, stays canonical and the other becomes its
 duplicate: whoever notices, the outcome is the same. Duplicates that hang on a page that is canonical no
-longer are settled at the end of a crawl (:func:`neardup.store.election.settle`).
+longer are resolved at the end of a crawl (:func:`neardup.store.election.resolve`).
 
 Compared is what is stored: fingerprints, their weak bits and plain estimates from whole sketches, as in a
 re-election.
@@ -171,7 +171,7 @@ class Reconciler:
 
 
 def unresolved(pages: KnownPages, max_distance: int) -> list[int]:
-    """Ids of pages whose duplicates need settling, because the crawl that should have done it died.
+    """Ids of pages whose duplicates are unresolved, because the crawl that should have done it died.
 
     They are duplicates themselves, or gone, or farther than ``max_distance`` from one of their duplicates.
     """

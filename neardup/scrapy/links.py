@@ -104,7 +104,7 @@ class Links:
 
     def withhold(self, request: Request) -> None:
         """Note that a request is not made because its page is a duplicate."""
-        self.crawler.stats.inc_value("neardup/links_skipped")
+        self.crawler.stats.inc_value("neardup/links_withheld")
         fingerprint = self._fingerprint(request)
         if fingerprint in self._passed_on:
             return

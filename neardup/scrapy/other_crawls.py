@@ -16,7 +16,7 @@ from neardup.detection.known_pages import NONE
 from neardup.detection.reconciliation import Reconciler
 from neardup.errors import DatabaseUnavailable
 from neardup.scrapy.loop import run_in_thread, sleep
-from neardup.store.change_feed import Tail
+from neardup.store.change_feed import ChangeFeed
 from neardup.store.election import Elected
 from neardup.store.statements import in_parts
 
@@ -36,12 +36,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 10
-"""Of settling, each of which leaves fewer pages; what is left, because others write meanwhile, is left to the
-next crawl.
-"""
+"""Rounds of resolving. Each round leaves fewer pages; the next crawl resolves what others write meanwhile."""
 
-_SETTLED_AT_ONCE = 1_000
-"""Pages whose duplicates are settled in one transaction."""
+_RESOLVED_AT_ONCE = 1_000
+"""Pages whose duplicates are resolved in one transaction."""
 
 _SLICE_SECONDS = 0.002
 """How long the event loop is kept busy with pages of others at a time."""
@@ -61,11 +59,11 @@ class OtherCrawls:
         self.pages = 0
         """Pages that have been taken over."""
         self.batches = 0
-        """Transactions of settling."""
+        """Transactions of resolving."""
         self.reconciled = 0
         self._interval = interval
         # Before anything is loaded: what is written meanwhile may be read twice, but is not missed.
-        self._tail = Tail(store, crawl_id, look_back=interval > 0.0)
+        self._feed = ChangeFeed(store, crawl_id, look_back=interval > 0.0)
         self._reconciler = Reconciler(detector, reconcile=reconcile)
         self._detector = detector
         self._store = store
@@ -101,33 +99,33 @@ class OtherCrawls:
         StoreError if that fails.
 
         Also finds canonical pages for the duplicates of pages that are canonical no longer. What is done is
-        noted (``crawls.settled``); if this does not come to its end, the next crawl does it.
+        noted (``crawls.reconciled_batches``); if this does not come to its end, the next crawl does it.
         """
         # Before the others are read: of two crawls that end at once, one at least reads what the other has
         # stored.
         self._store.share_crawl(self._crawl_id)
         if self._interval > 0.0:
             self._catch_up(writer)
-            self._look_at_unsettled(writer)
+            self._look_at_unreconciled(writer)
         elected, done = self._resolve(writer)
         if done and self._interval > 0.0:
-            self._tail.settle(own=writer.batches + self.batches)
+            self._feed.mark_reconciled(own=writer.batches + self.batches)
         return elected
 
     def _catch_up(self, writer: Writer) -> None:
         """Take over what others have written and this crawl has not read."""
         self._look_again(writer)
-        for pages in self._tail.read():
+        for pages in self._feed.read():
             for page in pages:
                 self._apply(page, writer)
         self._pass_on(self._reconciler.reconcile_all(), writer)
 
-    def _look_at_unsettled(self, writer: Writer) -> None:
+    def _look_at_unreconciled(self, writer: Writer) -> None:
         """Reconcile the pages that crawls before this one have left, and have the duplicates of those that
         are doubtful looked at.
         """
         count = 0
-        for pages in self._tail.unsettled():
+        for pages in self._feed.unreconciled():
             for page, doubtful in pages:
                 if doubtful:
                     self._detector.no_longer_canonical.add(page.page_id)
@@ -161,8 +159,8 @@ class OtherCrawls:
                 self._pass_on(self._reconciler.apply(page), writer)
             changed = sorted({writer.stored_id(page_id) for page_id in self._detector.no_longer_canonical})
             self._detector.no_longer_canonical.clear()
-            for some in in_parts(changed, _SETTLED_AT_ONCE):
-                found, pages = self._store.settle(self._crawl_id, some, self._detector.rule)
+            for some in in_parts(changed, _RESOLVED_AT_ONCE):
+                found, pages = self._store.resolve(self._crawl_id, some, self._detector.rule)
                 self.batches += 1
                 elected += found
                 for page in pages:
@@ -201,7 +199,7 @@ class OtherCrawls:
 
     async def _follow(self, writer: Writer) -> None:
         self._look_again(writer)
-        parts = self._tail.read()
+        parts = self._feed.read()
         try:
             while not self._stopping and (pages := await self._next(parts)):
                 await self._apply_in_slices(pages, writer)

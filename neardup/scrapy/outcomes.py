@@ -105,7 +105,7 @@ class Outcomes:
     def links_withheld(self, links: PageLinks, verdict: Verdict | None) -> None:
         """Have it stored how many links of a page were not followed."""
         if links.withheld and verdict is not None and verdict.page_id is not None:
-            self._recorder.links_skipped(verdict.page_id, links.withheld)
+            self._recorder.links_withheld(verdict.page_id, links.withheld)
 
     def warn_of_starvation(self) -> None:
         """Say it aloud if this crawl may have missed pages."""

@@ -90,9 +90,9 @@ class Recorder:
         """Have it stored that a canonical page deserves a look."""
         self.writer.flag(page_id)
 
-    def links_skipped(self, page_id: int, links: int) -> None:
+    def links_withheld(self, page_id: int, links: int) -> None:
         """Have it stored that so many links of a page were not followed."""
-        self.writer.links_skipped(page_id, links)
+        self.writer.links_withheld(page_id, links)
 
     async def stop(self) -> None:
         """Take over no more of other crawls between the pages of this one."""
@@ -133,17 +133,17 @@ class Recorder:
     def _resolve(self) -> None:
         """Find canonical pages for the duplicates of pages that are canonical no longer.
 
-        Whatever happens, the crawl comes to its end: what is not settled the next one settles.
+        Whatever happens, the crawl comes to its end: what is left the next one resolves.
         """
         try:
             elected = self.other_crawls.finish(self.writer)
         except StoreError as exc:
             logger.warning(
-                "neardup: the next crawl is to settle what other crawls changed: %(error)s", {"error": exc}
+                "neardup: the next crawl is to resolve what other crawls changed: %(error)s", {"error": exc}
             )
             return
         except Exception:
-            logger.exception("neardup: settling what other crawls changed failed")
+            logger.exception("neardup: resolving what other crawls changed failed")
             return
         if elected.canonical or elected.duplicates:
             logger.info(
@@ -203,7 +203,7 @@ class Onlooker:
     def flag(self, page_id: int) -> None:
         pass
 
-    def links_skipped(self, page_id: int, links: int) -> None:
+    def links_withheld(self, page_id: int, links: int) -> None:
         pass
 
     async def stop(self) -> None:

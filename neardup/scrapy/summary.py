@@ -34,7 +34,7 @@ def _count(stats: Mapping[str, Any], name: str) -> int:
 
 def counts_of_crawl(stats: Mapping[str, Any]) -> dict[str, int]:
     """What the ``crawls`` table keeps of a finished crawl."""
-    names = ("pages", "new", "duplicates", "links_skipped", "recall_checked", "recall_found")
+    names = ("pages", "new", "duplicates", "links_withheld", "recall_checked", "recall_found")
     return {
         **{name: _count(stats, name) for name in names},
         "requests_saved": _count(stats, "requests_saved_at_least"),
@@ -69,7 +69,7 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
     pages = max(1, _count(stats, "pages"))
     exact = _count(stats, "exact_duplicates")
     duplicates = f"{_count(stats, 'duplicates'):,} ({_rate(stats)}), {exact:,} of them exact"
-    links = f"{_count(stats, 'links_deferred'):,} deferred, {_count(stats, 'links_skipped'):,} not followed"
+    links = f"{_count(stats, 'links_deferred'):,} deferred, {_count(stats, 'links_withheld'):,} not followed"
     if _count(stats, "exhausted"):
         links += f", after {_count(stats, 'exhausted'):,} clusters had led to nothing new"
     saved = f"at least {_count(stats, 'requests_saved_at_least'):,} requests"

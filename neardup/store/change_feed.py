@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _PAGES_AT_ONCE = 5_000
 
 
-class Unsettled(NamedTuple):
+class Unreconciled(NamedTuple):
     """A page whose near-copies nobody has looked for; ``doubtful``: it may have duplicates that are none any
     more.
     """
@@ -38,20 +38,19 @@ class Unsettled(NamedTuple):
 
 
 class _Crawl(NamedTuple):
-    """How many transactions a crawl has written, how many of them are settled, and whether it has ended."""
+    """How many batches a crawl has written, how many of them are reconciled, and whether it has ended."""
 
     batches: int
-    settled: int
+    reconciled_batches: int
     ended: bool
 
 
-class Tail:
+class ChangeFeed:
     """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared, and, with
     ``look_back``, what nobody has reconciled.
 
-    ``crawls.settled`` counts the batches of a crawl whose pages have been reconciled with those of all
-    others, by a crawl that came to its end. Those after it were written by a crawl that runs, or died, or did
-    not follow others, or by a removal when no crawl ran.
+    ``crawls.reconciled_batches`` counts the batches of a crawl whose pages have been reconciled with all
+    others. Later batches were written by a crawl that runs, has died or does not share, or by a removal.
     """
 
     def __init__(self, store: Store, crawl_id: int, *, look_back: bool = True) -> None:
@@ -60,10 +59,10 @@ class Tail:
         self._at_start = self._others()
         self._read_until = {number: crawl.batches for number, crawl in self._at_start.items()}
         # By ids: when these pages are seen again meanwhile, they are of other batches.
-        self._unsettled = {
-            number: self._pages_of(number, crawl.settled, crawl.batches)
+        self._unreconciled = {
+            number: self._pages_of(number, crawl.reconciled_batches, crawl.batches)
             for number, crawl in self._at_start.items()
-            if look_back and crawl.settled < crawl.batches
+            if look_back and crawl.reconciled_batches < crawl.batches
         }
 
     def read(self) -> Iterator[list[StoredPage]]:
@@ -78,23 +77,23 @@ class Tail:
                     yield pages
                 self._read_until[crawl_id] = until
 
-    def unsettled(self) -> Iterator[list[Unsettled]]:
+    def unreconciled(self) -> Iterator[list[Unreconciled]]:
         """The pages that were there from the start and that nobody has reconciled by now, as they are now;
         each is told once.
 
         Those of a crawl that has written since then, and has not ended, are left to it.
         """
         others = self._others()
-        for crawl_id in sorted(self._unsettled):
+        for crawl_id in sorted(self._unreconciled):
             before, now = self._at_start[crawl_id], others.get(crawl_id)
             if now is not None and now.batches > before.batches and not now.ended:
                 continue
-            if now is None or now.settled < before.batches:
-                for ids in in_parts(self._unsettled[crawl_id], _PAGES_AT_ONCE):
+            if now is None or now.reconciled_batches < before.batches:
+                for ids in in_parts(self._unreconciled[crawl_id], _PAGES_AT_ONCE):
                     yield self._as_they_are(ids)
-            del self._unsettled[crawl_id]
+            del self._unreconciled[crawl_id]
 
-    def settle(self, own: int) -> None:
+    def mark_reconciled(self, own: int) -> None:
         """Note in the tables that all that was read has been reconciled, and the ``own`` batches, unless
         there are others by now.
 
@@ -103,15 +102,15 @@ class Tail:
         read = {
             crawl_id: batches
             for crawl_id, batches in self._read_until.items()
-            if crawl_id not in self._unsettled
-            and (crawl_id not in self._at_start or batches > self._at_start[crawl_id].settled)
+            if crawl_id not in self._unreconciled
+            and (crawl_id not in self._at_start or batches > self._at_start[crawl_id].reconciled_batches)
         }
 
         def work(connection: Connection) -> None:
             # All crawls that end lock the rows in the same order.
             for crawl_id, batches in sorted([*read.items(), (self._crawl_id, own)]):
-                settled = _SETTLE if crawl_id != self._crawl_id else _SETTLE.where(crawls.c.batches == own)
-                connection.execute(settled, {"crawl": crawl_id, "read": batches})
+                mark = _MARK if crawl_id != self._crawl_id else _MARK.where(crawls.c.batches == own)
+                connection.execute(mark, {"crawl": crawl_id, "read": batches})
 
         self._store.transact(work)
 
@@ -131,10 +130,10 @@ class Tail:
                 ids.append(page_id if new or kind == Kind.UNCHANGED.value else -page_id)
         return ids
 
-    def _as_they_are(self, ids: list[int]) -> list[Unsettled]:
+    def _as_they_are(self, ids: list[int]) -> list[Unreconciled]:
         doubtful = {-page_id for page_id in ids if page_id < 0}
         pages = self._store.pages_by_id(map(abs, ids))
-        return [Unsettled(page, page.page_id in doubtful) for page in pages]
+        return [Unreconciled(page, page.page_id in doubtful) for page in pages]
 
     def _between(self, crawl_id: int, after: int, until: int) -> Iterator[tuple[int, list[StoredPage]]]:
         """Pages of a crawl's batches after one of them, some at a time, and up to which batch that is."""
@@ -146,11 +145,11 @@ class Tail:
 
     def _others(self) -> dict[int, _Crawl]:
         query = select(
-            crawls.c.id, crawls.c.batches, crawls.c.settled, crawls.c.finished_at.is_not(None)
+            crawls.c.id, crawls.c.batches, crawls.c.reconciled_batches, crawls.c.finished_at.is_not(None)
         ).where(crawls.c.id != self._crawl_id, crawls.c.shared != 0)
         with self._store.reading(patiently=False) as connection:
             rows = connection.execute(query.order_by(crawls.c.id)).all()
-        return {row.id: _Crawl(row.batches, row.settled, bool(row[3])) for row in rows}
+        return {row.id: _Crawl(row.batches, row.reconciled_batches, bool(row[3])) for row in rows}
 
 
 def _some_pages(connection: Connection, start: int, end: int) -> tuple[int, list[StoredPage]]:
@@ -184,10 +183,10 @@ def pages_of_batch(connection: Connection, number: int) -> list[StoredPage]:
     return [StoredPage(*row[:-1]) for row in connection.execute(_PAGES.where(_page.batch_id == number))]
 
 
-_SETTLE = (
+_MARK = (
     update(crawls)
-    .where(crawls.c.id == bindparam("crawl"), crawls.c.settled < bindparam("read"))
-    .values(settled=bindparam("read"))
+    .where(crawls.c.id == bindparam("crawl"), crawls.c.reconciled_batches < bindparam("read"))
+    .values(reconciled_batches=bindparam("read"))
 )
 
 _page = simhash_values.c

@@ -1,9 +1,9 @@
 """What must be true of the tables at any moment, whoever has died meanwhile, as one query an invariant.
 
-Some hold only when what crawls have changed is settled (:mod:`neardup.store.change_feed`): the duplicates of
-a page that has changed stay its own until the end of the crawl that noticed, or of the next one. Rows that
-break one of these are *pending* as long as one of their pages was written in a batch that nobody has settled,
-or by a crawl that has not ended; broken otherwise.
+Some invariants hold only when changes are reconciled (:mod:`neardup.store.change_feed`). The duplicates of a
+page that has changed stay its own until the end of the crawl that noticed, or of the next one. A row that
+breaks such an invariant is *pending* while one of its pages stands in a batch that nobody has reconciled, or
+was written by a crawl that has not ended. Otherwise the row is broken.
 
 No query joins more than by keys, and rows are read as they come: time grows with the rows, memory with the
 examples.
@@ -44,7 +44,7 @@ _ROWS_AT_ONCE = 10_000
 class Invariant:
     """``query``: the rows that break it; with ``is_broken`` (rows to bools) only those of them that it names.
 
-    A row has the column ``pending``, whether the next crawl is to settle it.
+    A row has the column ``pending``, whether the next crawl is to reconcile it.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Invariant:
 
 @dataclass(slots=True)
 class Finding:
-    """Rows that break an invariant, or wait to be settled: how many, and the first of them."""
+    """Rows that break an invariant, or wait to be reconciled: how many, and the first of them."""
 
     name: str
     meaning: str
@@ -121,15 +121,15 @@ def _divided(element: _quotient, compiler: SQLCompiler, **options: Any) -> str:
     return f"({dividend} {'DIV' if compiler.dialect.name == 'mysql' else '/'} {divisor})"
 
 
-def _is_unsettled(page: Columns) -> ColumnElement[bool]:
-    """Whether a page was written in a batch that nobody has settled."""
-    return _was_written(page, _crawl.settled < page.batch_id % BATCHES_PER_CRAWL)
+def _is_unreconciled(page: Columns) -> ColumnElement[bool]:
+    """Whether a page was written in a batch that nobody has reconciled."""
+    return _was_written(page, _crawl.reconciled_batches < page.batch_id % BATCHES_PER_CRAWL)
 
 
 def _is_open(page: Columns) -> ColumnElement[bool]:
-    """The same, or by a crawl that has not ended, which settles at its end what others could not know of."""
-    unsettled = _crawl.settled < page.batch_id % BATCHES_PER_CRAWL
-    return _was_written(page, or_(unsettled, _crawl.finished_at.is_(None)))
+    """Whether a page was written in such a batch, or by a crawl that has not ended."""
+    unreconciled = _crawl.reconciled_batches < page.batch_id % BATCHES_PER_CRAWL
+    return _was_written(page, or_(unreconciled, _crawl.finished_at.is_(None)))
 
 
 def _was_written(page: Columns, condition: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -320,9 +320,11 @@ INVARIANTS = (
         .where(_page.batch_id % BATCHES_PER_CRAWL > _crawl.batches),
     ),
     Invariant(
-        "settled batches are written",
-        "No crawl has more batches settled than it has written.",
-        select(_crawl.id, _crawl.batches, _crawl.settled).where(_crawl.settled > _crawl.batches),
+        "reconciled batches are written",
+        "No crawl has more batches reconciled than it has written.",
+        select(_crawl.id, _crawl.batches, _crawl.reconciled_batches).where(
+            _crawl.reconciled_batches > _crawl.batches
+        ),
     ),
     Invariant(
         "crawls that have ended are shared",
@@ -338,9 +340,9 @@ UNFINISHED = (
         select(_crawl.id, _crawl.started_at, true().label("pending")).where(_crawl.finished_at.is_(None)),
     ),
     Invariant(
-        "pages are settled",
+        "pages are reconciled",
         "A page that is not is compared with all others at the end of the next crawl.",
-        select(_page.id, _page.kind, true().label("pending")).where(_is_unsettled(_page)),
+        select(_page.id, _page.kind, true().label("pending")).where(_is_unreconciled(_page)),
     ),
 )
 """What a crawl that runs, or was killed, has left open: always pending, never broken."""

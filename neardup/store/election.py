@@ -70,7 +70,7 @@ def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule, ba
     return elected
 
 
-def settle(connection: Connection, changed_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
+def resolve(connection: Connection, changed_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
     """Choose canonical pages for the duplicates of pages that have changed, and are stored as they are now.
 
     A page that still is canonical keeps those of its duplicates that are within the rule of it, and hands

@@ -51,7 +51,7 @@ class PageReport:
     first_crawl: str
     last_seen: datetime
     last_crawl: str
-    links_skipped: int
+    links_withheld: int
     flagged_at: datetime | None
     canonical: Relation | None
     duplicate_count: int
@@ -89,7 +89,7 @@ def page_report(connection: Connection, url: str, *, limit: int = 20) -> PageRep
         first_crawl=_crawl_name(connection, page["crawl_id"]),
         last_seen=page["last_seen"],
         last_crawl=_crawl_name(connection, page["last_crawl_id"]),
-        links_skipped=page["links_skipped"],
+        links_withheld=page["links_withheld"],
         flagged_at=page["flagged_at"],
         canonical=canonical[0] if canonical else None,
         duplicate_count=connection.execute(count).scalar_one(),

@@ -35,7 +35,7 @@ _SILENCE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class ToRemove:
     """What would be removed, before anything is: pages, and of those the canonical ones that stay-behinds
     hang on.
     """
@@ -65,7 +65,7 @@ def older_than(moment: datetime) -> ColumnElement[bool]:
     return simhash_values.c.last_seen < moment
 
 
-def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
+def to_remove(connection: Connection, condition: ColumnElement[bool]) -> ToRemove:
     """Count what :func:`remove_pages` would remove."""
     relation = duplicate_values.c
     pages, duplicates = connection.execute(
@@ -82,7 +82,7 @@ def doomed(connection: Connection, condition: ColumnElement[bool]) -> Doomed:
             relation.actual_hash_id.in_(select(simhash_values.c.id).where(condition)), ~goes_too
         )
     ).one()
-    return Doomed(pages, duplicates, canonical, left_behind)
+    return ToRemove(pages, duplicates, canonical, left_behind)
 
 
 def remove_pages(
@@ -136,10 +136,12 @@ def _hand_on(crawl_id: int, connection: Connection) -> None:
     change = _count_change(connection, crawl_id)
     retire_crawl_id(connection, crawl_id)
     page, relation = simhash_values.c, duplicate_values.c
-    settled = connection.execute(select(crawls.c.settled).where(crawls.c.id == crawl_id)).scalar()
-    if change and settled is not None:
+    reconciled = connection.execute(
+        select(crawls.c.reconciled_batches).where(crawls.c.id == crawl_id)
+    ).scalar()
+    if change and reconciled is not None:
         # What it changed and nobody has reconciled is left to the next crawl, as of the change.
-        after, below = batch_id(crawl_id, settled), batch_id(crawl_id + 1, 0)
+        after, below = batch_id(crawl_id, reconciled), batch_id(crawl_id + 1, 0)
         connection.execute(
             update(simhash_values).where(page.batch_id > after, page.batch_id < below).values(batch_id=change)
         )

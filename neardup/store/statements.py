@@ -115,7 +115,7 @@ SET_DUPLICATE = (
 SET_LINKS_SKIPPED = (
     update(simhash_values)
     .where(simhash_values.c.id == bindparam("page_id"))
-    .values(links_skipped=bindparam("links"))
+    .values(links_withheld=bindparam("links"))
 )
 
 SET_FLAGGED = (

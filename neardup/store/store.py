@@ -201,7 +201,7 @@ class Store:
             "settings": json.dumps(settings, sort_keys=True),
             "batches": 0,
             "shared": int(shared),
-            "settled": 0,
+            "reconciled_batches": 0,
         }
 
         def work(connection: Connection) -> int:
@@ -233,11 +233,11 @@ class Store:
 
         return self.transact(work)
 
-    def settle(
+    def resolve(
         self, crawl_id: int, changed_ids: Iterable[int], rule: Rule
     ) -> tuple[Elected, list[StoredPage]]:
         """Give the duplicates of canonical pages that have changed their canonical pages, by
-        :func:`neardup.store.election.settle`.
+        :func:`neardup.store.election.resolve`.
 
         Also returns the pages whose standing this has changed.
         """
@@ -245,7 +245,7 @@ class Store:
 
         def work(connection: Connection) -> tuple[Elected, list[StoredPage]]:
             batch_id = count_batch(connection, crawl_id)
-            elected = election.settle(connection, ids, rule, batch_id)
+            elected = election.resolve(connection, ids, rule, batch_id)
             return elected, change_feed.pages_of_batch(connection, batch_id)
 
         return self.transact(work)

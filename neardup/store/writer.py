@@ -48,7 +48,7 @@ class Writer:
     halving its batch, logged and counted in ``rows_rejected``; the rest is stored. A duplicate whose
     canonical page is not there is stored as ``new``.
 
-    ``put``, ``links_skipped`` and ``flag`` are called by one thread, take microseconds and never touch the
+    ``put``, ``links_withheld`` and ``flag`` are called by one thread, take microseconds and never touch the
     database. What a crash of the process can lose is what they were given in the last ``batch_seconds``, and
     what the database had not yet taken.
     """
@@ -111,7 +111,7 @@ class Writer:
             self._gathering.reconciled.pop(verdict.page_id, None)
             self._wake_when_full()
 
-    def links_skipped(self, page_id: int, links: int) -> None:
+    def links_withheld(self, page_id: int, links: int) -> None:
         """Have it stored that so many links of a page, whose verdict was put before, were not followed."""
         with self._changed:
             self._gathering.links[page_id] = links
@@ -387,7 +387,7 @@ class Writer:
             "last_crawl_id": self.crawl_id,
             "first_seen": seen,
             "last_seen": seen,
-            "links_skipped": 0,
+            "links_withheld": 0,
             "batch_id": batch_id,
         }
 

@@ -83,7 +83,7 @@ class TestReport:
         assert by_path[uri("apache") + "/"]["duplicates"] == 0
         assert sum(row["duplicates"] for row in report["by_distance"]) == overview["duplicates"]
         assert report["by_crawl"][0]["spider"] == "site"
-        assert report["by_crawl"][0]["links_skipped"] == 0
+        assert report["by_crawl"][0]["links_withheld"] == 0
         assert report["clusters"][0]["duplicates"] == 3
 
     def test_csv_says_the_same(self, output: Output) -> None:
@@ -239,7 +239,7 @@ class TestShow:
         assert shown["kind"] == "duplicate"
         assert shown["canonical"]["url"] == uri("clang-13/ClangCheck.html")
         assert len(shown["canonical"]["differing_bits"]) == shown["canonical"]["distance"] == 1
-        assert shown["links_skipped"] == 0
+        assert shown["links_withheld"] == 0
         for expected in (
             "verdict",
             "duplicate",

@@ -40,7 +40,7 @@ class TestBrokenConnections:
 
             assert len(broken) == 1
             assert (writer.retries, writer.error) == (1, None)
-            assert [(row["id"], row["links_skipped"]) for row in pages_of(store)] == [(1, 0), (2, 5)]
+            assert [(row["id"], row["links_withheld"]) for row in pages_of(store)] == [(1, 0), (2, 5)]
             assert len(relations_of(store)) == 1
             assert writer.rows_written == 3
 

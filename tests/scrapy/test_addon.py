@@ -74,7 +74,7 @@ class TestActions:
         assert done.neardup("duplicates") == 1
         assert done.neardup("exact_duplicates") == 0
         assert done.neardup("links_deferred") == 2
-        assert done.neardup("links_skipped") == 0
+        assert done.neardup("links_withheld") == 0
         assert done.neardup("requests_saved_at_least") == 0
         assert done.neardup("lost_candidates") == 0
         assert done.neardup("items_dropped") == 0
@@ -87,7 +87,7 @@ class TestActions:
         assert paths(small_site) == ["/", "/article", "/article?print=1", "/more", "/print-only"]
         assert len(done.items) == 5
         assert done.neardup("links_deferred") == 1
-        assert done.neardup("links_skipped") == 1
+        assert done.neardup("links_withheld") == 1
         assert done.neardup("lost_candidates") == 0
 
     def test_what_is_left_when_a_limit_ends_the_crawl_is_saved(
@@ -109,7 +109,7 @@ class TestActions:
         assert "/print-only" in paths(small_site)
         assert len(done.items) == 5
         assert done.neardup("duplicates") == 1
-        assert done.neardup("links_skipped") == 0
+        assert done.neardup("links_withheld") == 0
 
     def test_drop_also_drops_items_and_scrapy_counts_them(
         self, small_site: Site, settings: dict[str, Any]

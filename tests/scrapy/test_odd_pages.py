@@ -240,14 +240,14 @@ def test_callback_that_fails_on_a_duplicate(site: Site, settings: dict[str, Any]
     done = crawl(Starts, settings, urls=[f"{site.url}/{number}" for number in range(3)])
 
     # Links counted before the failure are stored with the page, and the failure is Scrapy's to report.
-    assert done.neardup("links_skipped") == 1
+    assert done.neardup("links_withheld") == 1
     assert done.stats["spider_exceptions/RuntimeError"] == 2
     with (
         Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store,
         store.reading() as connection,
     ):
         skipped = connection.execute(
-            sa.select(simhash_values.c.links_skipped).join(
+            sa.select(simhash_values.c.links_withheld).join(
                 duplicate_values, duplicate_values.c.duplicate_hash_id == simhash_values.c.id
             )
         ).scalars()

@@ -21,7 +21,7 @@ from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.scheme import Scheme
 from neardup.scrapy.other_crawls import OtherCrawls
 from neardup.store import change_feed, removal
-from neardup.store.change_feed import Tail
+from neardup.store.change_feed import ChangeFeed
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.store import Store
 from neardup.store.writer import Writer
@@ -46,7 +46,7 @@ def begin(store: Store, *, shared: bool = True) -> int:
     return store.begin_crawl(spider="s", settings={}, shared=shared)
 
 
-def urls(read: Tail) -> list[str]:
+def urls(read: ChangeFeed) -> list[str]:
     return [page.url for pages in read.read() for page in pages]
 
 
@@ -77,7 +77,7 @@ class TestTail:
     def test_what_others_write_is_read_once(self, store: Store) -> None:
         own, other = begin(store), begin(store)
         write(store, page(1, "before"), crawl=other)
-        read = Tail(store, own)
+        read = ChangeFeed(store, own)
         assert urls(read) == []
 
         write(store, page(2, "mine"), crawl=own)
@@ -100,7 +100,7 @@ class TestTail:
     def test_a_page_that_is_seen_again_is_read_as_it_is_now(self, store: Store) -> None:
         own, other = begin(store), begin(store)
         write(store, page(1, "a"), page(2, "b"), crawl=other)
-        read = Tail(store, own)
+        read = ChangeFeed(store, own)
 
         write(store, page(9, "a", Kind.CHANGED, fingerprint=None, features=0), crawl=other)
 
@@ -113,7 +113,7 @@ class TestTail:
     ) -> None:
         monkeypatch.setattr(change_feed, "_PAGES_AT_ONCE", at_once)
         own, other = begin(store), begin(store)
-        read = Tail(store, own)
+        read = ChangeFeed(store, own)
         for batch in ([1], [2, 3], [4, 5, 6, 7], [8]):
             write(store, *(page(n, f"u{n}") for n in batch), crawl=other)
         parts = read.read()
@@ -128,7 +128,7 @@ class TestTail:
 
     def test_an_unshared_crawl_is_read_when_it_has_been_finished(self, store: Store) -> None:
         own, other = begin(store), begin(store, shared=False)
-        read = Tail(store, own)
+        read = ChangeFeed(store, own)
         write(store, page(1, "hidden"), crawl=other)
         assert urls(read) == []
 
@@ -140,7 +140,7 @@ class TestTail:
         first, own, other = begin(store), begin(store), begin(store)
         write(store, page(1, "gone"), crawl=other)
         write(store, duplicate(2, "left", 1, fingerprint=page(1, "").fingerprint), crawl=first)
-        read = Tail(store, own)
+        read = ChangeFeed(store, own)
 
         rule = DetectorOptions(verify=0.0).make_rule(DetectorOptions().make_reader().features)
         done = list(removal.remove_crawl(store, other, rule))
@@ -151,7 +151,7 @@ class TestTail:
 
     def test_a_database_that_is_away(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         own, other = begin(store), begin(store)
-        read = Tail(store, own)
+        read = ChangeFeed(store, own)
         write(store, page(1, "a"), crawl=other)
         with store.begin_write() as connection:
             connection.execute(sa.text("ALTER TABLE duplicate_values RENAME TO away"))
@@ -264,7 +264,7 @@ class TestTwoCrawls:
         b.end()
         assert relations(store) == {"b": "a"}
 
-    def test_what_a_dead_crawl_left_to_settle(self, store: Store) -> None:
+    def test_what_a_dead_crawl_left_to_resolve(self, store: Store) -> None:
         a, b = Process(store), Process(store)
         a.judge("a", TEXT)
         b.judge("b", TEXT)
@@ -342,7 +342,7 @@ class TestUnshared:
 class TestRaces:
     """What others write at an awkward moment."""
 
-    def test_a_duplicate_that_comes_while_its_canonical_page_is_settled(self, database_url: str) -> None:
+    def test_a_duplicate_that_comes_while_its_canonical_page_is_resolved(self, database_url: str) -> None:
         if database_url.startswith("sqlite"):
             pytest.skip("SQLite has one writer at a time")
         with (
@@ -392,7 +392,7 @@ class TestRaces:
         a.writer.flush()
         b.judge("p", TEXT)
         b.writer.flush()
-        read = [page for pages in b.other_crawls._tail.read() for page in pages]
+        read = [page for pages in b.other_crawls._feed.read() for page in pages]
         a.judge("q", TEXT.replace("word", "news"))
         a.writer.flush()
         for written in read:
@@ -455,7 +455,7 @@ class TestRaces:
         assert relations(store) == {"s": "n", "d": "n"}
 
 
-class TestUnsettled:
+class TestUnreconciled:
     """What a crawl leaves that does not come to its end, and the next one finds."""
 
     def test_near_copies_of_crawls_that_died_within_one_interval(self, store: Store) -> None:
@@ -604,13 +604,13 @@ class TestUnsettled:
         a.judge("a", TEXT)
         a.writer.close()
         before = Process(store)
-        assert [page.url for pages in before.other_crawls._tail.unsettled() for page, _ in pages] == ["a"]
+        assert [page.url for pages in before.other_crawls._feed.unreconciled() for page, _ in pages] == ["a"]
         Process(store).end()
 
-        assert list(Process(store).other_crawls._tail.unsettled()) == []
-        query = sa.select(crawls.c.batches, crawls.c.settled).where(crawls.c.batches > 0)
+        assert list(Process(store).other_crawls._feed.unreconciled()) == []
+        query = sa.select(crawls.c.batches, crawls.c.reconciled_batches).where(crawls.c.batches > 0)
         with store.reading() as connection:
-            assert {row.batches - row.settled for row in connection.execute(query)} == {0}
+            assert {row.batches - row.reconciled_batches for row in connection.execute(query)} == {0}
 
     def test_a_crawl_that_runs_is_left_alone(self, store: Store) -> None:
         runs = Process(store)
@@ -620,10 +620,10 @@ class TestUnsettled:
         runs.judge("b", TEXT.replace("word", "news"))
         runs.writer.flush()
 
-        assert list(short.other_crawls._tail.unsettled()) == []
+        assert list(short.other_crawls._feed.unreconciled()) == []
         short.end()
 
-        query = sa.select(crawls.c.batches - crawls.c.settled).where(crawls.c.id == runs.crawl_id)
+        query = sa.select(crawls.c.batches - crawls.c.reconciled_batches).where(crawls.c.id == runs.crawl_id)
         with store.reading() as connection:
             assert connection.execute(query).scalar() == 2
         runs.end()
@@ -641,7 +641,7 @@ class TestUnsettled:
         list(removal.remove_crawl(store, old.crawl_id, RULE))  # counts for the one that runs
         oldest_left.end()
 
-        (left,) = Process(store).other_crawls._tail.unsettled()
+        (left,) = Process(store).other_crawls._feed.unreconciled()
         assert {page.url for page, _ in left} >= {"z"}
 
 
@@ -814,7 +814,7 @@ class TestCrawls:
         assert main(["crawls", "share", "7", "--database", url]) == 1
         assert "there is no crawl 7" in capsys.readouterr().err
 
-    def test_a_crawl_ends_though_settling_fails(
+    def test_a_crawl_ends_though_resolving_fails(
         self, settings: dict[str, Any], site: Site, caplog: pytest.LogCaptureFixture
     ) -> None:
         url = settings["NEARDUP_DATABASE_URL"]
@@ -832,7 +832,7 @@ class TestCrawls:
         done = crawl(LinkSpider, settings | {"NEARDUP_SHARE": "finished"}, start=site.url)
 
         assert done.neardup("changed") == 1
-        assert "the next crawl is to settle" in caplog.text
+        assert "the next crawl is to resolve" in caplog.text
         with Store.open(url, scheme=None) as store, store.reading() as connection:
             last = connection.execute(sa.select(crawls).order_by(crawls.c.id.desc())).first()
             assert last is not None

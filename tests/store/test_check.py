@@ -40,7 +40,7 @@ VALUE = 0x123456789ABCDEF0
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    """Two crawls that have ended, one after the other, and whose pages are settled."""
+    """Two crawls that have ended, one after the other, and whose pages are reconciled."""
     with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
         for verdicts in (
             [
@@ -62,7 +62,7 @@ def store(database_url: str) -> Iterator[Store]:
             crawl_id = opened.begin_crawl(spider="s", settings={})
             write(opened, *verdicts, crawl=crawl_id, history=True)
             opened.finish_crawl(crawl_id, reason="finished", counts={})
-        execute(opened, "UPDATE crawls SET settled = batches")
+        execute(opened, "UPDATE crawls SET reconciled_batches = batches")
         yield opened
 
 
@@ -121,7 +121,7 @@ BREAKS = {
     "crawls of pages are in order": f"UPDATE simhash_values SET last_crawl_id = 1 WHERE id = {LATER}",
     "ids are those of the first crawl": f"UPDATE simhash_values SET crawl_id = 2 WHERE id = {ALONE}",
     "batches are counted": f"UPDATE simhash_values SET batch_id = batch_id + 9 WHERE id = {ALONE}",
-    "settled batches are written": "UPDATE crawls SET settled = 9 WHERE id = 2",
+    "reconciled batches are written": "UPDATE crawls SET reconciled_batches = 9 WHERE id = 2",
     "crawls that have ended are shared": "UPDATE crawls SET shared = 0 WHERE id = 2",
     WITHIN_THE_RULE: "UPDATE duplicate_values SET resemblance = 0.8",
 }
@@ -202,7 +202,7 @@ class TestRules:
 
 class TestPending:
     @pytest.mark.parametrize("crawl_id", [1, 2])
-    def test_what_the_next_crawl_settles(self, store: Store, crawl_id: int) -> None:
+    def test_what_the_next_crawl_reconciles(self, store: Store, crawl_id: int) -> None:
         # The copy was written last by the first crawl, its canonical page by the second.
         for name, change in (
             ("clusters are stars", "kind = 'gone'"),
@@ -210,11 +210,11 @@ class TestPending:
         ):
             with store.engine.connect() as connection:
                 connection.execute(sa.text(f"UPDATE simhash_values SET {change} WHERE id = {CANONICAL}"))
-                connection.execute(sa.text(f"UPDATE crawls SET settled = 0 WHERE id = {crawl_id}"))
+                connection.execute(sa.text(f"UPDATE crawls SET reconciled_batches = 0 WHERE id = {crawl_id}"))
 
-                assert names(connection) == ([], [name, "pages are settled"])
+                assert names(connection) == ([], [name, "pages are reconciled"])
 
-    def test_what_a_crawl_that_runs_settles(self, store: Store) -> None:
+    def test_what_a_crawl_that_runs_reconciles(self, store: Store) -> None:
         with store.engine.connect() as connection:
             connection.execute(sa.text(f"UPDATE simhash_values SET kind = 'gone' WHERE id = {CANONICAL}"))
             connection.execute(sa.text("UPDATE crawls SET finished_at = NULL WHERE id = 2"))

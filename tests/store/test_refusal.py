@@ -61,7 +61,7 @@ def test_one_row_among_500(store: Store, caplog: pytest.LogCaptureFixture) -> No
             writer.put(page(1000, large))
         if number % 10 == 0:
             writer.put(duplicate(2000 + number, f"http://b.example/{number}", number))
-            writer.links_skipped(2000 + number, 3)
+            writer.links_withheld(2000 + number, 3)
     writer.flag(500)
 
     writer.close()
@@ -69,7 +69,7 @@ def test_one_row_among_500(store: Store, caplog: pytest.LogCaptureFixture) -> No
     assert (writer.rows_rejected, writer.rows_written, writer.error) == (1, 600, None)
     stored = pages_of(store)
     assert [row["id"] for row in stored] == [*range(1, 501), *range(2010, 2501, 10)]
-    assert sum(row["links_skipped"] for row in stored) == 150
+    assert sum(row["links_withheld"] for row in stored) == 150
     assert [row["id"] for row in stored if row["flagged_at"]] == [500]
     assert len(relations_of(store)) == 50
     (line,) = [text for text in caplog.messages if "is not stored" in text]
@@ -110,7 +110,7 @@ def test_flags_and_links_of_a_refused_page(store: Store) -> None:
     writer = write(store, page(1, large), page(2, "u"), links={1: 7, 2: 8}, flags=[1, 2])
 
     (row,) = pages_of(store)
-    assert (row["id"], row["links_skipped"], row["flagged_at"] is not None) == (2, 8, True)
+    assert (row["id"], row["links_withheld"], row["flagged_at"] is not None) == (2, 8, True)
     assert writer.rows_rejected == 1
 
 

@@ -84,7 +84,7 @@ class RandomStore:
                 self.pages[number] = (value ^ (flipped if number > first else 0), own)
                 if number > first:
                     self.canonical[number] = first
-        self.doomed = {number for number in self.pages if chance.random() < 0.4}
+        self.removed = {number for number in self.pages if chance.random() < 0.4}
         crawl_id = store.begin_crawl(spider="s", settings={})
         write(store, *map(self._verdict, self.pages), crawl=crawl_id)
 
@@ -105,11 +105,11 @@ class RandomStore:
         return bool(distance <= RULE.max_distance and estimate >= RULE.verify)
 
     def expected(self) -> dict[int, int]:
-        left = {d: c for d, c in self.canonical.items() if d not in self.doomed}
+        left = {d: c for d, c in self.canonical.items() if d not in self.removed}
         elected: dict[int, list[int]] = {}
         for number in sorted(left):
             was = left[number]
-            if was in self.doomed:
+            if was in self.removed:
                 heads = elected.setdefault(was, [])
                 head = next((head for head in heads if self.matches(head, number)), None)
                 if head is None:
@@ -129,24 +129,24 @@ class TestElection:
         monkeypatch.setattr(removal, "_PAGES_AT_ONCE", 7)
         monkeypatch.setattr(election, "_IDS_AT_ONCE", 5)
         with store.reading() as connection:
-            told = removal.doomed(connection, simhash_values.c.id.in_(made.doomed))
+            told = removal.to_remove(connection, simhash_values.c.id.in_(made.removed))
 
-        removed = remove_all(removal.remove_pages(store, simhash_values.c.id.in_(made.doomed), RULE))
+        removed = remove_all(removal.remove_pages(store, simhash_values.c.id.in_(made.removed), RULE))
 
         left = stars_of(store)
         assert left == made.expected()
-        assert {row["id"] for row in pages_of(store)} == made.pages.keys() - made.doomed
+        assert {row["id"] for row in pages_of(store)} == made.pages.keys() - made.removed
         kinds = {row["id"]: row["kind"] for row in pages_of(store)}
         assert all((kinds[number] == "duplicate") == (number in left) for number in kinds)
         assert (removed.pages, removed.duplicates) == (told.pages, told.duplicates)
-        assert told.pages == len(made.doomed)
+        assert told.pages == len(made.removed)
         assert removed.elected.canonical + removed.elected.duplicates == told.left_behind > 0
         assert removed.elected.duplicates > 0
         for row in relations_of(store):
             (a, drawn_a), (b, drawn_b) = (
                 made.pages[row[name]] for name in ("duplicate_hash_id", "actual_hash_id")
             )
-            if made.canonical[row["duplicate_hash_id"]] in made.doomed:
+            if made.canonical[row["duplicate_hash_id"]] in made.removed:
                 assert row["hamming_distance"] == hamming.distance(a, b)
                 assert row["percentage"] == hamming.percentage(row["hamming_distance"])
                 (estimate,) = sketch.compact_estimates(drawn_a[None], drawn_b)

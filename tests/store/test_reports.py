@@ -224,7 +224,7 @@ class TestPageReport:
         report = page_report.page_report(connection, "http://a.example/docs/y/3")
 
         assert report is not None
-        assert report.links_skipped == 7
+        assert report.links_withheld == 7
         assert report.duplicate_count == 0
         assert report.canonical is not None
         assert (report.canonical.url, report.canonical.distance) == ("http://a.example/docs/x/1", 2)

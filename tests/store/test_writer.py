@@ -83,7 +83,7 @@ class TestRows:
         assert bytes(row["weak_bits"]) == fingerprint(2**64 - 1).pack_weak_bits()
         assert row["crawl_id"] == row["last_crawl_id"] == crawl
         assert row["first_seen"] == row["last_seen"]
-        assert row["links_skipped"] == 0
+        assert row["links_withheld"] == 0
         assert (writer.rows_written, writer.backlog) == (1, 0)
         assert writer.seconds > 0.0
 
@@ -94,7 +94,7 @@ class TestRows:
         assert (relation["actual_hash_id"], relation["duplicate_hash_id"]) == (1, 2)
         assert (relation["hamming_distance"], relation["percentage"]) == (3, 95.3125)
         assert relation["found_at"] is not None
-        assert [row["links_skipped"] for row in pages_of(store)] == [0, 17]
+        assert [row["links_withheld"] for row in pages_of(store)] == [0, 17]
         assert writer.rows_written == 3
 
     def test_pages_without_fingerprint_and_not_html(self, store: Store) -> None:
@@ -203,7 +203,7 @@ class TestUpserts:
         write(store, page(2, "v", kind))
 
         assert relations_of(store) == []
-        assert pages_of(store)[1]["links_skipped"] == 0
+        assert pages_of(store)[1]["links_withheld"] == 0
 
 
 class TestBatches:
@@ -241,7 +241,7 @@ class TestBatches:
 
         assert len(pages_of(store)) == 7000
         assert len(relations_of(store)) == 1000
-        assert sum(row["links_skipped"] for row in pages_of(store)) == 3000
+        assert sum(row["links_withheld"] for row in pages_of(store)) == 3000
         assert writer.rows_written == 8000
         assert [p.canonical_id for p in store.known_pages()].count(None) == 6000
 
@@ -259,12 +259,12 @@ class TestOtherProcesses:
 
         # A later batch refers to the id that was never stored.
         writer.put(duplicate(b + 2, "w", b))
-        writer.links_skipped(b, 4)
+        writer.links_withheld(b, 4)
         writer.close()
 
         assert [row["id"] for row in pages_of(store)] == [a, b + 1, b + 2]
         assert {row["actual_hash_id"] for row in relations_of(store)} == {a}
-        assert pages_of(store)[0]["links_skipped"] == 4
+        assert pages_of(store)[0]["links_withheld"] == 4
         assert writer.rows_rejected == 0
 
     def test_two_writers_at_once(self, store: Store) -> None:

@@ -180,7 +180,7 @@ def _tables(pages: list[dict[str, Any]], relations: list[dict[str, Any]]) -> Tab
         canonical in duplicates or not {page, canonical} <= urls.keys() for page, canonical in pairs
     )
     doubles += len(duplicates ^ {row["id"] for row in pages if row["kind"] == "duplicate"})
-    told = ("kind", "hash_value", "features", "links_skipped")
+    told = ("kind", "hash_value", "features", "links_withheld")
     return Tables(
         {row["actual_url"]: {name: row[name] for name in told} | {"sketch": _bytes(row)} for row in pages},
         {
@@ -265,7 +265,7 @@ class Watcher:
 class Kill:
     """One crawl killed, restarted and compared; ``moment`` tells how far it had come.
 
-    ``broken_invariants``: those that ``neardup db check`` finds broken after the kill, and after the restart, which may leave nothing to settle.
+    ``broken_invariants``: those that ``neardup db check`` finds broken after the kill, and after the restart, which may leave nothing to reconcile.
     """
 
     moment: str

@@ -40,7 +40,7 @@ def write(
     for verdict in verdicts:
         writer.put(verdict)
     for page_id, number in (links or {}).items():
-        writer.links_skipped(page_id, number)
+        writer.links_withheld(page_id, number)
     for page_id in flags:
         writer.flag(page_id)
     writer.close()
