@@ -131,6 +131,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 class TestLaterVersion:
     def test_its_tables(self, later: Path, database_url: str) -> None:
         def run(verb: str) -> tuple[int, str]:
