@@ -61,8 +61,9 @@ class Address:
 def page_url(url: str) -> str:
     r"""The URL that identifies a page: without its fragment, which no server ever sees, and safe to print.
 
-    What cannot be printed (line ends, terminal control, marks that turn the direction of writing) is
-    percent-encoded, as Scrapy does in its requests: a URL from an item must not forge a line of the log.
+    Line ends, terminal control and marks that turn the direction of writing cannot be printed. Such
+    characters are percent-encoded, as Scrapy does in its requests: a URL from an item must not forge a line
+    of the log.
 
     >>> page_url("http://a.example/x?y=1#part"), page_url("http://a.example/\x1b[2J\u202e")
     ('http://a.example/x?y=1', 'http://a.example/%1B[2J%E2%80%AE')

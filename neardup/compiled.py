@@ -1,8 +1,8 @@
 """The one door to numba: ``@compiled`` turns a Python loop into machine code and keeps its type for mypy.
 
-``@lean`` and ``@inlined`` are for loops that make no arrays, only work on those they are given: these then do
-without numba's counting of references, atomic additions around every call and slice, which were a fifth of a
-search.
+``@lean`` and ``@inlined`` are for loops that make no arrays and only work on those they are given. Such loops
+do without numba's counting of references. That counting, atomic additions around every call and slice, was a
+fifth of a search.
 """
 
 from __future__ import annotations

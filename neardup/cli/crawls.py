@@ -1,5 +1,7 @@
-"""``neardup crawls``: the crawls that the store knows; ``remove N`` takes one out again with all that only it
-brought, ``share N`` shows others its pages.
+"""``neardup crawls`` lists the crawls that the store knows.
+
+``neardup crawls remove N`` takes a crawl out again, with all that only this crawl brought. ``neardup crawls
+share N`` shows the pages of a crawl to others.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def fetch(page: str, *, private: bool = False) -> HtmlResponse:
     """The HTML page at an http(s) or file URL or at a path; NeardupError says why there is none.
 
     The first URL may lead anywhere: whoever gives it knows where. A redirect never leads to anything but
-    http(s) and, unless ``private``, not to a private address, but for the host and port that were given
-    first.
+    http(s). Unless ``private``, a redirect leads to a private address only at the host and port that were
+    given first.
     """
     scheme = _scheme(page)
     response = _get(page, private=private) if scheme in STANDARD_PORTS else _read(page, scheme)
@@ -66,9 +66,9 @@ def fetch(page: str, *, private: bool = False) -> HtmlResponse:
 class _Way:
     """The way of one fetch through its redirects: which addresses each place has, found once and checked.
 
-    Connections are made to these addresses and to no others, so a name that resolves to another address a
-    moment later (DNS rebinding) leads nowhere else. Through a proxy, which resolves names by itself, they are
-    only what is checked.
+    Connections are made to the checked addresses and to no others. So a name that resolves to another address
+    a moment later (DNS rebinding) leads nowhere else. Through a proxy, which resolves names by itself, they
+    are only what is checked.
     """
 
     def __init__(self, *, private: bool) -> None:

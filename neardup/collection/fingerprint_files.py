@@ -1,11 +1,15 @@
 """The files of batch mode: fingerprints and queries to read, matches to write, and the progress of an
 interrupted search.
 
-Fingerprints stand in a ``.npy`` file (uint64, shape (n,); mapped into memory, never read as a whole) or in a
-Parquet file (column ``hash_value``, 64 bits signed or unsigned; ``id``, whole numbers, optional). Queries may
-also be an ``.npz`` file with ``values`` and ``weak_bits``, and in Parquet may have a column ``weak_bits`` (48
-bytes each, as :meth:`neardup.fingerprint.simhash.Fingerprint.pack_weak_bits` writes them). Parquet needs the
-extra ``neardup[parquet]``.
+Fingerprints stand in one of two kinds of file:
+
+- a ``.npy`` file: uint64, shape (n,), mapped into memory and never read as a whole;
+- a Parquet file: column ``hash_value``, 64 bits signed or unsigned, and an optional column ``id`` of whole
+  numbers.
+
+Queries may also be an ``.npz`` file with ``values`` and ``weak_bits``. In Parquet, queries may have a column
+``weak_bits`` of 48 bytes each, as :meth:`neardup.fingerprint.simhash.Fingerprint.pack_weak_bits` writes them.
+Parquet needs the extra ``neardup[parquet]``.
 """
 
 from __future__ import annotations

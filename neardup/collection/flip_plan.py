@@ -1,13 +1,13 @@
 """Which bits of fingerprints to group a chunk by, and which of them to flip: the preprocessing of batch mode
 (Sood, V.B).
 
-Two ways to search a chunk, the cheaper of which is taken by an estimate:
+There are two ways to search a chunk. The way that is cheaper by an estimate is taken:
 
 - *psm*: one table over p chosen bits, and for each query the flips that
   :func:`neardup.index.psm.flips.plan_flips` finds among them for the wanted recall;
-- *blocks*, exact: b tables over disjoint sets of bits. With Σ (r_t + 1) = h + 1, two fingerprints at most h
-  bits apart differ in at most r_t bits of some set t (pigeonhole), so it is enough to flip up to r_t of its
-  bits. One table over no bits is the linear scan.
+- *blocks*, exact: b tables over disjoint sets of bits. Let Σ (r_t + 1) = h + 1. Two fingerprints at most h
+  bits apart then differ in at most r_t bits of some set t (pigeonhole). So at most r_t bits of set t need to
+  be flipped. One table over no bits is the linear scan.
 """
 
 from __future__ import annotations
@@ -49,8 +49,10 @@ _ALL_BITS = np.uint64(2**64 - 1)
 
 @dataclass(frozen=True)
 class TablePlan:
-    """One table: ``bits`` (64 positions from the most significant bit, the p of the prefix first), and for
-    *blocks* the ``flips`` of every query and the ``radius`` r_t they cover.
+    """One table of a plan.
+
+    ``bits`` are 64 positions from the most significant bit, the p of the prefix first. For *blocks*,
+    ``flips`` are the flips of every query, and ``radius`` is the r_t that ``flips`` cover.
     """
 
     bits: npt.NDArray[np.int64]
@@ -90,8 +92,8 @@ def make_plan(
     """The cheapest plan for a file of ``rows`` in chunks; ``search``: "auto", "psm" (needs weak bits) or
     "blocks".
 
-    Bits are chosen by a sample of the queries, not of the file: they are at hand, the choice does not hang on
-    the order of the file, and only where queries are do fingerprints cost anything.
+    Bits are chosen by a sample of the queries, not of the file. The queries are at hand, and the choice does
+    not depend on the order of the file. Fingerprints cost something only where queries are.
     """
     sample = queries[:: max(1, len(queries) // _SAMPLE)][:_SAMPLE]
     order = np.empty(64, dtype=np.int64)

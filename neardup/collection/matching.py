@@ -1,14 +1,14 @@
 """Batch mode: a batch of queries against a file of fingerprints larger than memory (Sood, sections V.B and
 VI.B.2).
 
-The file is read in chunks from front to back; each is grouped by some bits of its fingerprints and probed for
-the queries that are still open, while the next one is read and grouped, so that the time is the larger of
-reading and computing (eq. 6.20). What to probe for is planned once, before the first chunk.
+The file is read in chunks from front to back. Each chunk is grouped by some bits of its fingerprints and
+probed for the queries that are still open. The next chunk is read and grouped meanwhile, so the time is the
+larger of reading and computing (eq. 6.20). What to probe for is planned once, before the first chunk.
 
 Where this leaves the thesis: its file is a collection of sorted chunks, so that reading need not sort. Here a
-chunk is only grouped by the bits that tell the queries apart best, which one counting sort does (12 to 30 ns
-a fingerprint) in whatever order the file is. The file stays as it is, rows keep their places, and a batch is
-appended by writing it at the end.
+chunk is only grouped by the bits that tell the queries apart best. One counting sort groups a chunk (12 to 30
+ns a fingerprint), in whatever order the file is. The file stays as it is, and rows keep their places. A batch
+is appended by writing it at the end.
 """
 
 from __future__ import annotations
@@ -54,11 +54,14 @@ _PLANNED_FLIPS = 1 << 28
 class Options:
     """How to search.
 
-    ``recall``: share of the near-duplicates at ``max_distance`` to be found, below 1; ``exact``: all of them,
-    and so it is without weak bits, because nothing tells then which bits to flip. ``every``: all matches of a
-    query (PSM_A), else the first met (PSM_F). ``threads`` None: one for each core. ``search``: how a chunk is
-    searched, "auto" being the cheaper of "psm" and "blocks" (exact). Raises ConfigurationError for a value
-    that is not allowed.
+    - ``recall``: share of the near-duplicates at ``max_distance`` to be found, below 1.
+    - ``exact``: all near-duplicates are found. A search without weak bits is always exact, because nothing
+      tells then which bits to flip.
+    - ``every``: all matches of a query (PSM_A), else the first match met (PSM_F).
+    - ``threads``: None means one for each core.
+    - ``search``: how a chunk is searched. "auto" is the cheaper of "psm" and "blocks" (exact).
+
+    Raises ConfigurationError for a value that is not allowed.
     """
 
     max_distance: int = 3
@@ -100,14 +103,21 @@ def match(
 ) -> npt.NDArray[Any]:
     """The matches of a batch of queries in a file of fingerprints.
 
-    ``queries``: uint64, (m,); ``weak_bits``: uint8, (m, 48), as ``Fingerprint.pack_weak_bits`` writes them;
-    ``file``: an array (uint64, (n,), memory-mapped or not), or the path of a ``.npy`` or Parquet file.
-    Returns an array of dtype ``MATCH``, chunk by chunk, within a chunk by query, then row; the same for any
-    number of threads.
+    - ``queries``: uint64, (m,).
+    - ``weak_bits``: uint8, (m, 48), as ``Fingerprint.pack_weak_bits`` writes them.
+    - ``file``: an array (uint64, (n,), memory-mapped or not), or the path of a ``.npy`` or Parquet file.
 
-    Memory: of a chunk and the next one 12 bytes a row and table (one table, or up to ``max_distance`` + 1
-    where exact), 4 bytes a planned flip up to 1 GiB, and 24 bytes a match (those of one chunk some three
-    times). Raises ConfigurationError for arguments that are not of this form.
+    Returns an array of dtype ``MATCH``, chunk by chunk, within a chunk by query, then row. The array is the
+    same for any number of threads.
+
+    Memory:
+
+    - 12 bytes a row and table, of a chunk and the next one. There is one table, or up to ``max_distance`` + 1
+      where exact;
+    - 4 bytes a planned flip, up to 1 GiB;
+    - 24 bytes a match; those of one chunk some three times.
+
+    Raises ConfigurationError for arguments that are not of this form.
     """
     source = ArrayFingerprints(file) if isinstance(file, np.ndarray) else open_fingerprints(Path(file))
     matcher = Matcher(queries, weak_bits, source.rows, options or Options())

@@ -1,11 +1,15 @@
 """The hot loops of batch mode, compiled by numba. No Python object is touched; the caller owns every array.
 
-A *table* is a chunk of the file of fingerprints, grouped by p chosen bits, which are called the prefix here
-as in the index, though they need not lead: ``chunk`` (uint64), ``rows`` (uint32, where in the chunk each
-stood in the file; of size 0 where it is in the file's order) and ``offsets`` (int64, 2^p + 1), so that the
-fingerprints of prefix b stand in ``chunk[offsets[b] : offsets[b + 1]]``. Grouping is all that a probe needs;
-within a prefix the order is the file's. ``chunk`` has ``PAD`` more values behind its end than it holds, since
-eight are compared at a time.
+A *table* is a chunk of the file of fingerprints, grouped by p chosen bits. These bits are called the prefix,
+as in the index, though they need not lead. A table has three arrays:
+
+- ``chunk`` (uint64): the fingerprints, and ``PAD`` more values behind their end, since eight are compared at
+  a time;
+- ``rows`` (uint32): where in the chunk each fingerprint stood in the file; of size 0 where ``chunk`` is in
+  the file's order;
+- ``offsets`` (int64, 2^p + 1): the fingerprints of prefix b stand in ``chunk[offsets[b] : offsets[b + 1]]``.
+
+Grouping is all that a probe needs. Within a prefix the order is the file's.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """All near-duplicates within one collection of fingerprints, exactly.
 
 Two fingerprints at most h bits apart are equal in one of h + 1 disjoint sets of bits (pigeonhole). So the
-fingerprints are grouped by each of h + 1 sets in turn, and only those of one group are compared; a group that
-is too large for that is divided in the same way by bits not yet used, chosen to divide *this* group best,
-since real fingerprints are skewed. A pair that several sets bring together is reported for the first of them
-only.
+fingerprints are grouped by each of h + 1 sets in turn, and only those of one group are compared. A group that
+is too large for that is divided in the same way, by bits not yet used. These bits are chosen to divide *this*
+group best, since real fingerprints are skewed. A pair that several sets bring together is reported for the
+first of them only.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _COMPARED = 512
 """A group of at most so many is compared each with each (0.06 ms); dividing it saves little."""
 
 _WORTH = 0.75
-"""A group is divided if that leaves at most so much of the comparisons, by a sample. Otherwise fingerprints
-that are close to each other in great number would be divided again and again, by h + 1 sets each time, and
-stay together.
+"""A group is divided if that leaves at most so much of the comparisons, by a sample. Otherwise great numbers
+of fingerprints close to each other would be divided again and again, by h + 1 sets each time, and stay
+together.
 """
 
 _SMALLEST_SAMPLE, _LARGEST_SAMPLE = 64, 1 << 13
@@ -56,16 +56,18 @@ def pairs(
     """All pairs of fingerprints at most ``max_distance`` (0 to 16) bits apart.
 
     ``values``: uint64, (n,), fewer than 2^32. Returns an array of dtype ``PAIR``, sorted, ``first`` <
-    ``second``. Equal fingerprints are a star: each is paired, at distance 0, with the first of them only, and
-    only this first is paired with other fingerprints; so n equal ones make n - 1 pairs, not n²/2.
+    ``second``. Equal fingerprints are a star: each is paired, at distance 0, with the first of them only.
+    Only this first one is paired with other fingerprints. So n equal ones make n - 1 pairs, not n²/2.
     ``on_progress`` is told the share done and the pairs found so far.
 
     Memory: 60 bytes a fingerprint, and the pairs (24 bytes each, twice while they are sorted). Time: a group
-    of c fingerprints is compared in c²/2 steps of 0.5 ns, or divided in h + 1 passes when that leaves at most
-    three quarters of these comparisons; so no skew costs more than about three times the comparisons of the h
-    + 1 first divisions. Those grow to n²/2 only where nearly all fingerprints are near each other, or where
-    ``max_distance`` (above 8 or so) leaves sets too small to divide by. Raises ConfigurationError for
-    arguments that are not of this form.
+    of c fingerprints is compared in c²/2 steps of 0.5 ns. A group is divided in h + 1 passes instead when
+    that leaves at most three quarters of these comparisons. So no skew costs more than about three times the
+    comparisons of the h + 1 first divisions. These comparisons grow to n²/2 only where nearly all
+    fingerprints are near each other, or where ``max_distance`` leaves sets too small to divide by.
+    ``max_distance`` does so above 8 or so.
+
+    Raises ConfigurationError for arguments that are not of this form.
     """
     check_max_distance(max_distance)
     number = check_threads(threads)

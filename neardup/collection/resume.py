@@ -1,9 +1,9 @@
 """What an interrupted batch search leaves beside its output, so that the same command goes on from there.
 
-``OUT.partial`` holds the matches found so far, as raw records; ``OUT.progress`` (JSON) says what was searched
-for, in which files, and how many rows of the file and records of ``OUT.partial`` are done. Records are on
-disk before the progress names them, and what stands behind them is cut off, so that a crash at any moment
-loses at most the chunk at hand.
+``OUT.partial`` holds the matches found so far, as raw records. ``OUT.progress`` (JSON) says what was searched
+for, and in which files. ``OUT.progress`` also says how many rows of the file and how many records of
+``OUT.partial`` are done. Records are on disk before the progress names them, and records behind the last one
+named are cut off. So a crash at any moment loses at most the chunk at hand.
 """
 
 from __future__ import annotations

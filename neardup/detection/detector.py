@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 _PAGES_AT_ONCE = 10_000
 
 MOST_VERIFIED = 4096
-"""Pages within ``max_distance`` whose sketches are compared with one page's, so that a site of near-alike
-pages that are no duplicates of each other costs a bounded time a page. They are the likeliest: the index
-probes in falling probability.
+"""How many pages within ``max_distance`` have their sketches compared with one page's. So a site of
+near-alike pages that are no duplicates of each other costs a bounded time a page. The likeliest pages are
+compared, because the index probes in falling probability.
 """
 
 
@@ -129,16 +129,17 @@ class DetectorOptions:
 class Detector:
     """Tells of each page whether it is a near-duplicate of one already known, and remembers it.
 
-    Near-duplicate is not transitive, so clusters are stars: only canonical pages are in the index, and a
-    duplicate is within ``max_distance`` of its canonical page and, unless ``verify`` is 0, resembles it as
-    its sketch tells. A page with the very text of a canonical page is its duplicate, however many others are
-    like it. Look-up and insertion are one synchronous step: of two copies that arrive together, the first
-    judged is new and the second its duplicate.
+    Near-duplicate is not transitive, so clusters are stars: only canonical pages are in the index. A
+    duplicate is within ``max_distance`` of its canonical page. Unless ``verify`` is 0, a duplicate also
+    resembles its canonical page, as the sketches of both tell. A page with the very text of a canonical page
+    is its duplicate, however many others are like it. Look-up and insertion are one synchronous step: of two
+    copies that arrive together, the first judged is new and the second its duplicate.
 
-    A page known by its URL is never a duplicate of itself. If its fingerprint is the same, it keeps its
-    standing, unless its text, the same words in another order, has become that of another canonical page. If
-    it is not the same, its old fingerprint leaves the index and it is judged afresh. The duplicates of a
-    canonical page that has changed are judged afresh when they are seen again.
+    A page known by its URL is never a duplicate of itself. A page whose fingerprint is the same keeps its
+    standing. The exception is a page whose text, the same words in another order, has become that of another
+    canonical page. If a page's fingerprint has changed, the old fingerprint leaves the index and the page is
+    judged afresh. The duplicates of a canonical page that has changed are judged afresh when they are seen
+    again.
 
     ``first_id``: id of the first page that is not known yet; ids count up from there.
     """
@@ -373,8 +374,9 @@ class Detector:
     def _find(self, page: Address, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one of its very text.
 
-        Else it is one that the index proposes (PSM_F). If that one is not confirmed by its sketch or is out
-        of scope, the one that resembles the page most of all within ``max_distance`` (PSM_A).
+        Else it is one that the index proposes (PSM_F). If the proposed page is not confirmed by its sketch or
+        is out of scope, all pages within ``max_distance`` are asked for (PSM_A). The page that resembles this
+        page most is then taken.
         """
         assert reading.fingerprint is not None
         assert reading.sketch is not None

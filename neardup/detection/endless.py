@@ -19,10 +19,10 @@ any other duplicate                                                rises by 1
 =================================================================  ==========================================
 
 A cluster is exhausted when its count reaches the limit. A shop's listings are near-alike, but lead to
-products: their count stays low even where the products are near-alike, too, because each product has a name
-or a number. The months of a calendar differ in numbers and in the twelve names of months, which are soon
-known; its days have no numbers of their own. In phrases, words with a digit are all alike, so that a clock, a
-counter or a session id says nothing.
+products. The count of listings stays low even where the products are near-alike, too, because each product
+has a name or a number. The months of a calendar differ in numbers and in the twelve names of months, which
+are soon known. The days of a calendar have no numbers of their own. In phrases, words with a digit are all
+alike, so that a clock, a counter or a session id says nothing.
 
 A space whose every page has a random word would never be exhausted by that. So ``MOST_WITHOUT_NEW`` times the
 limit is the end, whatever the pages say, unless one of them is new.
@@ -45,7 +45,8 @@ LIMIT = 200
 
 WORTH = 4
 """What a page with something to say of its own is worth. So an endless space ends if fewer than a fifth of
-its pages have that: random ids without a digit, of four hexadecimal letters, stand on one page of fifty.
+its pages say something of their own. Random ids of four hexadecimal letters have no digit on one page of
+fifty.
 """
 
 MOST_WITHOUT_NEW = 50
@@ -55,7 +56,8 @@ its pages say.
 
 OFTEN = 8
 """Duplicates of one page that a cluster may lead to before they count. The start pages of eight versions of a
-manual, near-copies of each other, lead to eight copies of most pages, and to changed ones between them.
+manual are near-copies of each other. These start pages lead to eight copies of most pages, and to changed
+ones between them.
 """
 
 _PHRASE = 3

@@ -1,10 +1,14 @@
-"""The hash table from a page's key (of its URL, of its text) to its row: loops compiled by numba, and the
-table made of them.
+"""The hash table from a page's key (of its URL, of its text) to its row.
 
-To the loops, a table of n slots is two arrays: ``keys`` of shape (n, 2), dtype int64, with the two halves of
-the key that lives in a slot, and ``rows`` of shape (n,), dtype int32, with its row number plus one, 0 marking
-an empty slot. The halves are signed because numba would compile everything twice for Python ints below and
-above 2^63. At least one slot must be empty, or a search would not end.
+The loops are compiled by numba; the class :class:`KeyTable` is made of these loops.
+
+To the loops, a table of n slots is two arrays:
+
+- ``keys``, shape (n, 2), dtype int64: the two halves of the key that lives in a slot;
+- ``rows``, shape (n,), dtype int32: the key's row number plus one; 0 marks an empty slot.
+
+The halves are signed because numba would compile everything twice for Python ints below and above 2^63. At
+least one slot must be empty, or a search would not end.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The pages a detector knows: their ids, fingerprints and canonical pages, by row number and by URL.
 
-Made for tens of millions of pages: no Python object a page, 58 bytes a page plus its URL, and no pause when
-something grows. Columns are lists of chunks, so that nothing is copied to make room; the table from URL to
-row is 1,024 small tables, each of which grows by itself. A snapshot's memory maps are taken over as they are
-(:meth:`KnownPages.from_arrays`).
+The columns are made for tens of millions of pages. A page takes no Python object, and 58 bytes plus its URL.
+Nothing pauses when something grows. Columns are lists of chunks, so that nothing is copied to make room. The
+table from URL to row is 1,024 small tables, each of which grows by itself. A snapshot's memory maps are taken
+over as they are (:meth:`KnownPages.from_arrays`).
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ class KnownPages:
     """Columns over all known pages; a row number never changes its meaning.
 
     The index stores row numbers, so that it needs neither ids nor URLs. ``canonical[row]`` is the row of the
-    canonical page, the row itself if the page is canonical, and ``NONE`` if the page is neither (too short to
-    be matched). ``ids`` (int64), ``values`` (uint64) and ``canonical`` (int32) give and take Python ints;
-    ``urls`` gives strings. One thread at a time, :meth:`arrays` included.
+    canonical page, or the row itself if the page is canonical. ``canonical[row]`` is ``NONE`` if the page is
+    neither (too short to be matched). ``ids`` (int64), ``values`` (uint64) and ``canonical`` (int32) give and
+    take Python ints; ``urls`` gives strings. One thread at a time, :meth:`arrays` included.
     """
 
     def __init__(self) -> None:

@@ -35,11 +35,13 @@ class Estimate(NamedTuple):
 class RecallMonitor:
     """Estimates the share of queries with a match that the index finds (R of PSM_F; Sood, eq. 7.4).
 
-    Every 1/``share``-th query counts. If the index found a match, that is a hit. If not, all that was stored
-    at that time is compared, off the caller's thread and without the interpreter's lock; a match then is a
-    miss. As in the thesis, exact twins do not count: they are always found, and would flatter the figure.
-    (Copies of the same text do not even ask the index.) While scans pile up, which takes a large index and
-    many queries, samples are left out.
+    Every 1/``share``-th query counts. If the index found a match, that is a hit. If not, everything stored at
+    that time is compared, off the caller's thread and without the interpreter's lock. A match found by that
+    scan is a miss.
+
+    As in the thesis, exact twins do not count: they are always found, and would flatter the figure. Copies of
+    the same text do not even ask the index. While scans pile up, which takes a large index and many queries,
+    samples are left out.
 
     One warning is logged when the recall is below the index's target beyond doubt.
     """

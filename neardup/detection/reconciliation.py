@@ -2,9 +2,9 @@
 
 Two crawls that see near-copies in the same interval call both new, because neither knows the other's yet.
 Whoever reads of the other's page finds that both are canonical and within the rule of each other. Of two such
-pages the one with the lower id, that of the crawl that began first, stays canonical and the other becomes its
-duplicate: whoever notices, the outcome is the same. Duplicates that hang on a page that is canonical no
-longer are resolved at the end of a crawl (:func:`neardup.store.election.resolve`).
+pages the one with the lower id stays canonical, and the other becomes its duplicate. The lower id is that of
+the crawl that began first. So the outcome is the same, whichever crawl notices. Duplicates that hang on a
+page that is canonical no longer are resolved at the end of a crawl (:func:`neardup.store.election.resolve`).
 
 Compared is what is stored: fingerprints, their weak bits and plain estimates from whole sketches, as in a
 re-election.

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 VERIFY = 0.83
 """Least resemblance of near-duplicates, unless said otherwise.
 
-Estimated from sketches of 1,024 places, so that next to none of the pages taken resemble each other less than
-0.8, even among the template pages of the LLVM manual, thousands of whose pairs have 0.75 to 0.8: .996 of
-those taken there have 0.8 (at 0.8: .87, at 0.82: .98), and none with 0.9 is refused (``neardup evaluate
---pages``).
+The resemblance is estimated from sketches of 1,024 places. With this value, next to none of the pages taken
+resemble each other less than 0.8. That holds even among the template pages of the LLVM manual, thousands of
+whose pairs have 0.75 to 0.8. Of those taken there, .996 have a resemblance of 0.8 or more (with 0.8 as the
+least: .87, with 0.82: .98). None with 0.9 is refused (``neardup evaluate --pages``).
 """
 
 MIN_FEATURES = 10

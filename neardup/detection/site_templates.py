@@ -2,10 +2,10 @@
 weigh nothing.
 
 Fingerprints and sketches stay those of the whole text, so nothing that is stored changes. What changes is the
-resemblance that decides. A page in hand, P, has its shingles, so it is known which places of its sketch hold
-one of its own, and which hold one of the template. The least element of a union of two sets is each of its
-elements with the same probability. So with n own places, of which d differ from the bits of the other page,
-C,
+resemblance that decides. The shingles of a page in hand, P, are known. So each place of the sketch of P is
+known to hold a shingle of P's own or one of the template. The least element of a union of two sets is each of
+its elements with the same probability. So with n own places, of which d differ from the bits of the other
+page, C,
 
     q = 1 − 2d/n  estimates  |A ∩ B| / |S(P) ∪ S(C)| · |S(P)| / |A|,
 
@@ -15,9 +15,11 @@ With r, the resemblance of the whole, the resemblance of A and B is, if the page
 
     r' = x / (2 − x),  x = 2q / (1 + r).
 
-Nothing need be known of C but its sketch. Measured (``python -m benchmarks.bench_content``; sketches of 1,024
-places; average precision, and F1 at r = 0.8, 0.9 and 0.95, of "same path in another version" among all pairs
-with r ≥ 0.5; random order):
+Nothing need be known of C but its sketch.
+
+``python -m benchmarks.bench_content`` measured the table, with sketches of 1,024 places and pages in random
+order. What is to be found is "same path in another version" among all pairs with r ≥ 0.5. The figures are
+average precision, and F1 at r = 0.8, 0.9 and 0.95:
 
     ============================  ====================================  ======================================
     resemblance of                kafka 3.6 to 3.9, 2,027 pages         LLVM 15 and 16, 2,212 pages
@@ -28,14 +30,22 @@ with r ≥ 0.5; random order):
     ============================  ====================================  ======================================
 
 Subtraction takes the number of the page's template shingles from the intersection, r(|S(P)| + |S(C)|)/(1 +
-r), and from the union, as if C had the same ones. It has not where two versions of a manual stand on one
-host, each with its own version number in its template. That is also why a shingle is template from 30 % of
-the pages on and not from 50 %, and why learning goes on, one window after the other: with the versions in
-file order, the first window alone gave 0.42 for LLVM, all windows 0.67 (in random order 0.91 and 0.90).
+r), and from the union. Subtraction does so as if C had the same template shingles. C has others where two
+versions of a manual stand on one host, each with its own version number in its template. That is also why a
+shingle is template from 30 % of the pages on and not from 50 %. For the same reason learning goes on, one
+window after the other. With the versions in file order, the first window alone gave 0.42 for LLVM, all
+windows 0.67 (in random order 0.91 and 0.90).
 
-r' is less sharp than r, because fewer places decide. Its standard deviation, measured at r' = 0.8 and 0.95:
-0.016 and 0.008 with all 1,024 places its own, 0.042 and 0.023 with 255, 0.055 and 0.036 with 128, 0.087 and
-0.039 with 64, 0.12 and 0.08 with 31. With fewer than :func:`least_places` r decides as it is.
+r' is less sharp than r, because fewer places decide. The standard deviation of r' was measured at r' = 0.8
+and 0.95, by the number of places that are the page's own:
+
+- 1,024 places, which is all: 0.016 and 0.008;
+- 255 places: 0.042 and 0.023;
+- 128 places: 0.055 and 0.036;
+- 64 places: 0.087 and 0.039;
+- 31 places: 0.12 and 0.08.
+
+With fewer than :func:`least_places` r decides as it is.
 
 Only pages that are no duplicates should be learned from. What repeats itself is then told from the template,
 and :func:`least_places` keeps pages together that are template but for a date. The price: pages that the
@@ -68,12 +78,12 @@ WINDOW = 100
 """Pages from which one part of the template is learned; the first pages of a host are compared without."""
 
 LEAST_PLACES = 64
-"""Places of a sketch with shingles of the page's own, from which on these decide, in sketches of up to 1,024;
-in larger ones it is as large a share.
+"""The least number of places with shingles of the page's own at which these places decide. The number is for
+sketches of up to 1,024 places; in larger sketches the share is the same.
 
-With 32 of 1,024, fewer pages under a menu of 400 words were taken for one another (984 of LLVM's 2,212
-instead of 1,430), but a page that came again and again with two other words was never found any more: it
-became template itself, and the two words were all that was its own.
+With 32 of 1,024, fewer pages under a menu of 400 words were taken for one another: 984 of LLVM's 2,212
+instead of 1,430. But a page that came again and again with two other words was never found any more. That
+page became template itself, and the two words were all that was its own.
 """
 
 LEAST_SIZE = 512

@@ -1,8 +1,8 @@
 """A file of named NumPy arrays, written in one piece or not at all, and mapped into memory when read.
 
-What a crawl needs at its start (index, known pages) is there as soon as it is mapped and checked, without a
-Python object for each page. A snapshot is only a faster copy of what the database holds: whoever meets
-SnapshotError reads the database.
+A crawl needs the index and the known pages at its start. Both are there as soon as the file is mapped and
+checked, without a Python object for each page. A snapshot is only a faster copy of what the database holds:
+whoever meets SnapshotError reads the database.
 
 The file, all numbers little-endian:
 
@@ -90,10 +90,12 @@ def save(
 ) -> None:
     """Write a snapshot in place of the one that is there; readers see the old one or the new one, whole.
 
-    ``meta`` is anything JSON can hold. An array may be given in pieces (at least one, of one dtype), which
-    are joined along their first axis in the file, without a copy in memory. Raises TypeError for a dtype or
-    meta that cannot be kept, ValueError for pieces that do not fit together, both before anything is written;
-    SnapshotError if writing fails, and then the old snapshot is still there and nothing else.
+    ``meta`` is anything JSON can hold. An array may be given in pieces (at least one, of one dtype). Pieces
+    are joined along their first axis in the file, without a copy in memory.
+
+    Raises TypeError for a dtype or meta that cannot be kept, and ValueError for pieces that do not fit
+    together. Both are raised before anything is written. Raises SnapshotError if writing fails; the old
+    snapshot is still there then, and nothing else.
     """
     path = Path(path)
     pieces = {name: _pieces(name, array) for name, array in arrays.items()}

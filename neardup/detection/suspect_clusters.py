@@ -1,15 +1,17 @@
 """Canonical pages that gather duplicates from many addresses at an unusual rate.
 
-An error page sent with status 200, a login wall, an empty listing or a page that only scripts fill looks the
-same under many addresses; whatever links to them seems to lead to one page. Such a canonical page deserves a
-look by a person.
+Some pages look the same under many addresses: error pages sent with status 200, login walls, empty listings,
+pages that only scripts fill. Whatever links to these addresses seems to lead to one page. Such a canonical
+page deserves a look by a person.
 
-Each host is counted by itself: on one host at least, duplicates of the page stand at ``FEWEST_ADDRESSES``
-different addresses, and these are ``LEAST_SHARE`` or more of the pages of this host that were judged since
-the first of them. An address is a path. So a page with session ids or sort orders in its query has one
-address, and mirrors, however many and in whatever order they are crawled, have one on each host. Old versions
-below one host have an address each: of more than ``FEWEST_ADDRESSES`` of them, read page by page and not
-version by version, pages are flagged that have never changed.
+Each host is counted by itself, and a page is flagged if one host at least meets both conditions. Duplicates
+of the page stand at ``FEWEST_ADDRESSES`` different addresses of the host. These duplicates are
+``LEAST_SHARE`` or more of the pages of the host that were judged since the first of these duplicates.
+
+An address is a path. So a page with session ids or sort orders in its query has one address. Mirrors have one
+address on each host, however many mirrors there are and in whatever order they are crawled. Old versions
+below one host have an address each. If more than ``FEWEST_ADDRESSES`` versions are read page by page and not
+version by version, pages that have never changed are flagged.
 """
 
 from __future__ import annotations

@@ -56,14 +56,17 @@ class Relation(NamedTuple):
 class Verdict:
     """What was found about one page, and what to do with its links.
 
-    ``follow``: whether its links are worth following at once. ``repeated``: whether a page of its cluster was
-    judged before it in the same crawl: only then has this crawl its content already.
+    - ``follow``: whether the links of the page are worth following at once.
+    - ``repeated``: whether a page of the same cluster was judged before in the same crawl. Only then has this
+      crawl the content already.
+    - ``distance``: the Hamming distance to the canonical page.
+    - ``resemblance``: the resemblance to the canonical page, estimated from the sketches of both.
+    - ``own_distance``: the distance to the page's own last version, if there was one.
+    - ``limit``: the field of :class:`neardup.text.limits.Limits` that an unjudged page is over.
+    - ``features``: the distinct words of the page.
+    - ``text_digest``: the digest of the visible text; None if the text was not read.
 
-    ``distance`` is the Hamming distance to the canonical page, ``resemblance`` the one estimated from the
-    sketches of both; ``own_distance`` is the distance to the page's own last version, if it had one.
-    ``limit`` is the field of :class:`neardup.text.limits.Limits` that an unjudged page is over. ``features``
-    are its distinct words. ``text_digest`` is that of its visible text; None if it was not read. The ids are
-    those of ``simhash_values``; a page that is not stored has none.
+    The ids are those of ``simhash_values``. A page that is not stored has no id.
     """
 
     address: Address

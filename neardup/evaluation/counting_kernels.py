@@ -67,8 +67,9 @@ def least_alike(
     """For each page ``begin`` to ``end``, of the pages before it with which it is reported and not right, the
     least alike.
 
-    Writes its exact ``resemblances[i]``, from the sets ``elements[starts[i] : starts[i + 1]]`` (sorted), and
-    its number ``others[i]``; both stay as they are where there is none with a smaller resemblance.
+    Writes the exact resemblance of that page to ``resemblances[i]``, and the number of that page to
+    ``others[i]``. The sets are ``elements[starts[i] : starts[i + 1]]`` (sorted). Both values stay as they are
+    where no page has a smaller resemblance.
     """
     marks = np.zeros(values.size, dtype=np.uint8)
     for i in range(begin, end):

@@ -50,11 +50,11 @@ _ESTIMATES = 1.0 - 2.0 * np.arange(sketch.SIZE + 1) / sketch.SIZE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderOptions:
-    """Pairs with a resemblance of at least ``cut`` are to be found, those reported with ``correct`` or more
+    """Pairs with a resemblance of at least ``cut`` are to be found; pairs reported with ``correct`` or more
     are right.
 
-    Pages with fewer than ``min_features`` distinct words take no part. ``half`` (one of ``HALVES``) keeps the
-    pages whose file names have digests of one sort only, so that all versions of a page are in the same half.
+    Pages with fewer than ``min_features`` distinct words take no part. ``half`` (one of ``HALVES``) keeps
+    only the pages whose file names have digests of one sort. So all versions of a page are in the same half.
     ``mistakes``: how many of each kind are listed.
     """
 

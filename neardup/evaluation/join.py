@@ -1,8 +1,9 @@
 """All pairs of sets with a resemblance of at least a cut, exactly: the truth that detection is measured by.
 
-Prefix filtering over an inverted index (Chaudhuri, Ganti & Kaushik 2006; Bayardo, Ma & Srikant 2007): with
-the elements of every set in one order, rarest first, two sets with r(A, B) ≥ t have one of the first |A| −
-⌈t·|A|⌉ + 1 elements of each in common, so only these are indexed. Whoever shares one is compared in full.
+The method is prefix filtering over an inverted index (Chaudhuri, Ganti & Kaushik 2006; Bayardo, Ma & Srikant
+2007). The elements of every set are put in one order, rarest first. Two sets with r(A, B) ≥ t then have one
+of the first |A| − ⌈t·|A|⌉ + 1 elements of each in common. So only these first elements are indexed. Sets that
+share one of these elements are compared in full.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Labelled pairs from a file: JSON lines or CSV, texts or pages, in the file itself or by path.
 
 A row names each of its two sides by one of ``a_text``, ``a_html``, ``a_path`` and ``a`` (``b_text``…), and
-has a ``label``. A path is relative to the file's folder, or a file:// URL. What stands under ``a`` alone is
-taken for a path if there is such a file, else for HTML if it has a tag, else for text; the name of a page
-that is not there is an error. A file is read as HTML if its name is that of a page or it has a tag, else as
-text.
+has a ``label``. A path is relative to the file's folder, or a file:// URL. The value of ``a`` is taken for a
+path if there is such a file. Any other value is taken for HTML if it has a tag, else for text. The name of a
+page that is not there is an error. A file is read as HTML if its name is that of a page or it has a tag, else
+as text.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Precision, recall and F1 with 95 % intervals, and rank correlation.
 
-The interval of a share is Wilson's (1927). F1 = 2q / (1 + q), where q is the share of the right ones among
-all pairs that are reported or wanted, and rises with q; so its interval is Wilson's interval of q, put
-through the same formula. Where a reported pair is right by another cut than the one it is wanted by, q is
-taken from F1, and the interval is approximate.
+The interval of a share is Wilson's (1927). Let q be the share of the right pairs among all pairs that are
+reported or wanted. F1 = 2q / (1 + q) rises with q, so the interval of F1 is Wilson's interval of q, put
+through the same formula. Where a pair is right by one cut and wanted by another, q is taken from F1, and the
+interval is approximate.
 
-All of them take pairs to be independent. Pairs of the same pages are not: among the pages of one site, whose
-near-duplicates come in clusters, the true uncertainty is larger.
+All intervals take pairs to be independent. Pairs of the same pages are not: among the pages of one site,
+whose near-duplicates come in clusters, the true uncertainty is larger.
 """
 
 from __future__ import annotations

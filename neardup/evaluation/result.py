@@ -84,9 +84,14 @@ class Choices:
 class Row:
     """A score and what it is the score of.
 
-    ``by``: ``fingerprint`` (a trial, all pairs compared), ``index`` (a trial, candidates found by PSM),
-    ``resemblance`` (exact) or ``estimate`` (of the sketches alone), the last two with a ``cut``.
-    ``different``: the same for pairs of different texts only.
+    ``by`` is one of four ways to score:
+
+    - ``fingerprint``: a trial, all pairs compared;
+    - ``index``: a trial, candidates found by PSM;
+    - ``resemblance``: exact, with a ``cut``;
+    - ``estimate``: of the sketches alone, with a ``cut``.
+
+    ``different`` is the score for pairs of different texts only.
     """
 
     by: str

@@ -44,9 +44,9 @@ def differing_bits(a: int, b: int) -> list[int]:
 def percentage(bits: int) -> float:
     """Duplication percentage of two pages whose fingerprints differ in ``bits`` bits.
 
-    The share of equal bits, in percent: 100 for equal fingerprints, 95.3125 at distance 3. It is a similarity
-    of fingerprints, as in Khan & Ali (section III.I), not a share of copied words; two unrelated pages have
-    about 50, and English ones 62 to 73, because a few stop words decide many bits.
+    The share of equal bits, in percent: 100 for equal fingerprints, 95.3125 at distance 3. The percentage is
+    a similarity of fingerprints, as in Khan & Ali (section III.I), not a share of copied words. Two unrelated
+    pages have about 50, and English ones 62 to 73, because a few stop words decide many bits.
 
     >>> percentage(0), percentage(3)
     (100.0, 95.3125)

@@ -15,8 +15,8 @@ CONTENT = "body+alt"
 class Scheme:
     """Fingerprints and sketches of different schemes must never be compared.
 
-    ``features`` is the name of a :class:`neardup.text.features.Features`, ``content`` says which part of a
-    page was read, and ``sketch_size`` is the number of places of a sketch.
+    ``features`` is the name of a :class:`neardup.text.features.Features`. ``content`` says which part of a
+    page was read. ``sketch_size`` is the number of places of a sketch.
     """
 
     features: str = DEFAULT

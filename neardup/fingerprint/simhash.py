@@ -30,7 +30,7 @@ WEIGHT_STEP = _WEIGHT_RANGE / _WEIGHT_STEPS
 class Fingerprint:
     """A SimHash value with the bit weights it came from.
 
-    ``value`` is unsigned, 64 bits. ``weights`` has shape (64,), dtype float64; ``weights[j]`` is W_j of eq.
+    ``value`` is unsigned, 64 bits. ``weights`` has shape (64,), dtype float64. ``weights[j]`` is W_j of eq.
     2.4 for the bit at position j, **counted from the most significant bit** as in the thesis. Bit j is 1
     where W_j > 0.
     """
@@ -70,8 +70,9 @@ class Fingerprint:
 
     @classmethod
     def unpack(cls, value: int, weak_bits: bytes) -> Fingerprint:
-        """The fingerprint of a stored page, its weights scaled to unit norm: those of the weak bits as
-        stored, one and the same for all others.
+        """The fingerprint of a stored page, its weights scaled to unit norm.
+
+        The weights of the weak bits are as stored; all other bits have one and the same weight.
 
         Raises ValueError if ``weak_bits`` is not of the form that :meth:`pack_weak_bits` writes.
         """

@@ -4,15 +4,16 @@ A text is the set of its w-shingles, S(D, w): runs of w words. Its resemblance t
 r(A, B) = |S(A) ∩ S(B)| / |S(A) ∪ S(B)|. Resemblance is computed exactly from the sets, or estimated from
 sketches of a fixed size.
 
-Broder's sketch keeps the least element of the set under each of m random permutations; two sketches agree at
-a place with the probability r(A, B). Here all m places are drawn together ("fast similarity sketching",
-Dahlgaard, Knudsen & Thorup 2017): in each turn every element is hashed to one place, and places that are
-still empty go on to the next turn. The estimate is as unbiased, at least as sharp, and takes time O(n + m log
-m) instead of O(n·m).
+Broder's sketch keeps the least element of the set under each of m random permutations. Two sketches agree at
+a place with the probability r(A, B).
 
-What is stored of a place is one bit (b-bit min-wise hashing with b = 1, Li & König 2010): for pages that are
-much alike, many places of one bit say more than few of 64. The estimate from m bits has the standard
-deviation √((1 − r²) / m).
+Here all m places are drawn together ("fast similarity sketching", Dahlgaard, Knudsen & Thorup 2017). In each
+turn every element is hashed to one place. Places that are still empty go on to the next turn. The estimate is
+as unbiased, at least as sharp, and takes time O(n + m log m) instead of O(n·m).
+
+One bit is stored of a place (b-bit min-wise hashing with b = 1, Li & König 2010). For pages that are much
+alike, many places of one bit say more than few of 64. The estimate from m bits has the standard deviation
+√((1 − r²) / m).
 """
 
 from __future__ import annotations

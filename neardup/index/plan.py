@@ -8,10 +8,12 @@ built here:
   prefix bits p are not one number for all (:mod:`neardup.index.psm.tree`), so k and X are sums over the
   levels of the tree.
 - Manku's tables: C(z, x) of them (eq. 6.7), X = L · 2^(d - x·f/z) fingerprints compared (eq. 6.6), memory as
-  eq. 6.12, and multi-index hashing likewise with the probes of its radii.
+  eq. 6.12.
+- Multi-index hashing: as Manku's tables, with the probes of its radii.
 
-Fingerprints of pages are skewed: stored ones, if given, tell how much more work they make than evenly spread
-ones, and by how much that grows with their number (:func:`_growth`).
+  Fingerprints of pages are skewed. Stored fingerprints, if given, tell how much more work they make than
+  evenly spread ones. Stored fingerprints also tell by how much that work grows with their number
+  (:func:`_growth`).
 """
 
 from __future__ import annotations
@@ -233,8 +235,10 @@ def _stored(pages: int, sample: Sample | None, most: int) -> npt.NDArray[np.uint
 
 
 def _growth(quarter: float, whole: float, factor: float) -> float:
-    """By how much a figure grows with ``factor`` times the fingerprints: as a power of their number, as it
-    does from a quarter of them to all.
+    """By how much a figure grows with ``factor`` times the fingerprints.
+
+    The figure grows as a power of the number of fingerprints; the power is that of the growth from a quarter
+    of them to all.
     """
     if quarter <= 0.0:
         return 1.0

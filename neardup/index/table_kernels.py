@@ -5,7 +5,7 @@ A **level** is one array of dtype uint64 that holds n entries once for each of i
 search takes few arguments. It begins with a header: n, the number of sub-tables, and for each of these
 ``FIELDS`` words (the columns ``START`` to ``BASE`` below). A sub-table's section begins at word ``BASE``:
 
-* 2^b + 2 offsets, 4 bytes each, where b is the number of prefix bits: the entries with prefix x, a **run**,
+* 2^b + 2 offsets, 4 bytes each, where b is the number of prefix bits. The entries with prefix x, a **run**,
   are those from offset x up to, not including, offset x + 1;
 * n fingerprints, 8 bytes each, in order of their prefixes;
 * n row numbers, 4 bytes each, in the same order; ``DEAD`` for an entry that was removed.
@@ -31,8 +31,12 @@ DEAD = 0xFFFF_FFFF
 HEADER = 2
 FIELDS = 6
 START, BITS, START_2, BITS_2, RADIUS, BASE = range(FIELDS)
-"""Columns of a sub-table's header: first bit (from the most significant) and number of bits that the prefix
-takes from its first block; the same of its second block; the radius; the first word of its section.
+"""Columns of a sub-table's header, in this order:
+
+- the first bit (from the most significant) and the number of bits that the prefix takes from its first block;
+- the same of its second block;
+- the radius;
+- the first word of the sub-table's section.
 """
 
 PROBES, EMPTY, CANDIDATES, ROW, VALUE, DISTANCE = range(6)

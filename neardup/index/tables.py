@@ -88,11 +88,10 @@ def cut(blocks: int) -> tuple[Block, ...]:
 def radii(max_distance: int, blocks: int) -> tuple[int, ...]:
     """Radii r_i as even as possible with Σ r_i = max_distance - blocks + 1, the larger ones first.
 
-    The generalised pigeonhole rule: a pair that differs by more than r_i in every block differs in at least
-    Σ (r_i + 1)
-    = max_distance + 1 bits, so a pair within ``max_distance`` is within r_i in some block. ``blocks`` must
-    be from 1 to
-    max_distance + 1 (with which all radii are 0: the minimum number of tables of eq. 6.5).
+    The generalised pigeonhole rule: a pair that differs by more than r_i in every block differs in at least Σ
+    (r_i + 1) bits. This sum is max_distance + 1, so a pair within ``max_distance`` is within r_i in some
+    block. ``blocks`` must be from 1 to max_distance + 1. With max_distance + 1 all radii are 0: the minimum
+    number of tables of eq. 6.5.
 
     >>> radii(3, 3)
     (1, 0, 0)
@@ -129,9 +128,9 @@ def plan_blocks(max_distance: int, magnitude: int) -> tuple[SubTable, ...]:
     """The number of blocks and their radii for 2^magnitude entries.
 
     Few blocks need large radii, so many probes; many blocks have few bits each, so many candidates a probe,
-    and each takes its memory. From one block on (radius ``max_distance``, which without prefix bits is the
-    linear scan), a greater number of blocks is taken if the estimated time of a query falls to four fifths
-    for each block more.
+    and each takes its memory. The choice starts with one block of radius ``max_distance``; without prefix
+    bits this is the linear scan. A greater number of blocks is taken if the estimated time of a query falls
+    to four fifths for each block more.
     """
     entries = 1 << magnitude
     best, best_ns = in_blocks(max_distance, 1), math.inf
@@ -199,15 +198,18 @@ class _Tables:
     """What both exact indexes are: sub-tables that are probed with every key within their radius of the
     query's.
 
-    Grows by the logarithmic method (Bentley and Saxe): the newest entries are in an unsorted tail, which
-    every query scans; a full tail is merged into up to four static levels, each of at most 32 times the size
-    of the one before. A removed entry is marked, and a level is rebuilt when more than half of it is marked.
+    The index grows by the logarithmic method (Bentley and Saxe). The newest entries are in an unsorted tail,
+    which every query scans. A full tail is merged into up to four static levels, each of at most 32 times the
+    size of the one before. A removed entry is marked, and a level is rebuilt when more than half of it is
+    marked.
 
     Growing is not steady: the caller waits while a level is merged, and old and new level take their room at
-    once. At distance 3 a merge of a million entries took 20 to 140 ms, of 4 million 80 to 500 ms, of ten
-    tables three times that (two busy cores; the longest where memory is fresh). With the default tail the
-    levels end at 32 thousand, 1 million and 34 million entries, and a merge reaches the second every 32
-    thousand entries, the third every million.
+    once. At distance 3 a merge of a million entries took 20 to 140 ms, of 4 million 80 to 500 ms. A merge of
+    ten tables took three times that. These times are of two busy cores; the longest are those where memory is
+    fresh.
+
+    With the default tail the levels end at 32 thousand, 1 million and 34 million entries. A merge reaches the
+    second level every 32 thousand entries, the third every million.
     """
 
     def __init__(self, *, max_distance: int, tail_entries: int) -> None:
@@ -350,9 +352,9 @@ class MultiIndexHashing(_Tables):
     r_i.
 
     Distance 3 in three blocks of 21, 22 and 21 bits has the radii 1, 0 and 0, where Manku's tables take four.
-    ``blocks`` fixes their number (1 to max_distance + 1, else ConfigurationError); without it each level has
-    what :func:`plan_blocks` chooses for its size: at distance 3 four up to 700,000 entries, three up to 6
-    million, then two.
+    ``blocks`` fixes the number of blocks (1 to max_distance + 1, else ConfigurationError). Without
+    ``blocks``, each level has what :func:`plan_blocks` chooses for its size. At distance 3 these are four
+    blocks up to 700,000 entries, three up to 6 million, then two.
 
     A fingerprint takes 12 to 16 bytes a block: 42 bytes in three, 49 in four blocks, at a million.
     """
@@ -377,14 +379,14 @@ class MultiIndexHashing(_Tables):
 class MankuTables(_Tables):
     """The tables of Manku et al. as the thesis models them (section VI.A): exact keys, one probe a table.
 
-    The 64 bits are cut into z = max_distance + x blocks (the fewest that eq. 6.4 allows), and each of the
-    C(z, x) choices of x blocks (eq. 6.7) leads one table: max_distance bits differ in at most that many
-    blocks, so x blocks are equal in some table. ``choose`` is x: 1 for the fewest tables (eq. 6.5; 4 for
-    distance 3), 2 for longer keys (10 tables); ConfigurationError for any other.
+    The 64 bits are cut into z = max_distance + x blocks (the fewest that eq. 6.4 allows). Each of the C(z, x)
+    choices of x blocks (eq. 6.7) leads one table. Since max_distance bits differ in at most max_distance
+    blocks, x blocks are equal in some table. ``choose`` is x: 1 for the fewest tables (eq. 6.5; 4 for
+    distance 3), 2 for longer keys (10 tables). ConfigurationError is raised for any other.
 
-    Where this leaves the thesis: fingerprints are not permuted, the key's bits are picked; and the run of
-    equal keys is not found by binary search (the second term of eq. 6.10) but by direct offsets over the
-    key's leading bits, as many as the entries can fill.
+    These tables leave the thesis in two points. Fingerprints are not permuted; the key's bits are picked. The
+    run of equal keys is not found by binary search (the second term of eq. 6.10). Direct offsets over the
+    key's leading bits, as many as the entries can fill, lead to the run.
 
     A fingerprint takes 12 to 16 bytes a table where eq. 6.12 counts 8: 49 in four, 141 in ten tables, at a
     million.

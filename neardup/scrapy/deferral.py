@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class DeferredRequestMiddleware:
     """Withhold the requests of an endless space that were deferred before it was known to be endless.
 
-    Requests wait at the end of the queue for long. If the near-duplicates that they came out of have led to
-    nothing new meanwhile (``NEARDUP_ENDLESS_AFTER``), and no other page has led to them, they are not made.
+    Requests wait at the end of the queue for long. Meanwhile, the near-duplicates that the requests came out
+    of may have led to nothing new (``NEARDUP_ENDLESS_AFTER``). Such requests are not made, unless another
+    page has led to them.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:

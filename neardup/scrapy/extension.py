@@ -53,7 +53,7 @@ class NearDuplicates:
     Reachable as ``crawler.get_extension(NearDuplicates)``: ``detector.index`` and ``detector.pages`` may be
     inspected. One line per duplicate is logged at DEBUG, progress at INFO every ``LOGSTATS_INTERVAL`` seconds
     (a Scrapy setting), and a summary when the spider closes. If the database stays away, the crawl is closed
-    with the reason ``neardup_database_unavailable``; nothing is counted as new merely because a look-up or a
+    with the reason ``neardup_database_unavailable``. Nothing is counted as new merely because a look-up or a
     write failed.
 
     ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check`` store nothing: they read the database and
@@ -216,9 +216,9 @@ def _spare_the_garbage_collector() -> None:
     """Once a process, take the objects of all modules out of what each full collection walks through.
 
     numba and SQLAlchemy bring 140,000 objects that live as long as the process. Walking through them made
-    full collections 0.24 s dearer in a crawl of 346 pages, a quarter of what the add-on cost. Only once: what
-    is frozen is never collected, which is right for modules, but would keep alive the remains of every crawl
-    of a process that runs many.
+    full collections 0.24 s dearer in a crawl of 346 pages, a quarter of what the add-on cost. The function
+    freezes only once. What is frozen is never collected, which is right for modules. Freezing again would
+    keep alive the remains of every crawl of a process that runs many.
     """
     if gc.get_freeze_count() == 0:
         gc.collect()

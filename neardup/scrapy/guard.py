@@ -49,21 +49,23 @@ class PrivateNetworkMiddleware:
     """Refuse requests to files and to private, loopback, link-local, multicast and reserved addresses, unless
     they are start requests.
 
-    A start request (``is_start_request`` in its meta: Scrapy sets it for what ``start()`` yields) may lead
-    anywhere: who gives it knows where; so may what is typed in ``scrapy shell``. Every other one may come
-    from a web page or a redirect. It leads to http(s) only, and to a private address only at the host and
-    port of a start request. A start URL whose host is public stays public.
+    A start request may lead anywhere, since whoever gives the request knows where. Scrapy sets
+    ``is_start_request`` in the meta of what ``start()`` yields. A URL typed in ``scrapy shell`` may lead
+    anywhere, too. Every other request may come from a web page or a redirect. Such a request leads to http(s)
+    only, and to a private address only at the host and port of a start request. A start URL whose host is
+    public stays public.
 
-    It refuses by :exc:`~scrapy.exceptions.IgnoreRequest`. The first time is logged as a warning; all are
-    counted in ``neardup/guard_refused``.
+    The middleware refuses by :exc:`~scrapy.exceptions.IgnoreRequest`. The first refusal is logged as a
+    warning; all refusals are counted in ``neardup/guard_refused``.
 
-    ``NEARDUP_GUARD = True`` installs it with :class:`~neardup.scrapy.origin.OriginMiddleware`. Alone in
-    ``DOWNLOADER_MIDDLEWARES`` (at 90, before robots.txt is asked for) it does without, and then refuses links
-    from files to files as well.
+    ``NEARDUP_GUARD = True`` installs this middleware with :class:`~neardup.scrapy.origin.OriginMiddleware`.
+    This middleware may also stand alone in ``DOWNLOADER_MIDDLEWARES`` (at 90, before robots.txt is asked
+    for). Alone, it refuses links from files to files as well.
 
     Names are looked up as Scrapy does it. With a reactor, and ``DNSCACHE_ENABLED``, the connection takes the
     answer that was checked. Without a reactor aiohttp looks the name up again, so the address that a response
-    came from is checked, too. Through a proxy, which looks names up by itself, only the first is.
+    came from is checked, too. Through a proxy, which looks names up by itself, only the first address is
+    checked.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -142,9 +142,9 @@ class OtherCrawls:
         """Find canonical pages for the duplicates of pages that are canonical no longer; whether nothing is
         left to do.
 
-        A page that is elected may itself be a near-copy of another that has become canonical meanwhile; and a
-        page whose pair was not stored, because the other had changed, is canonical in the tables, but not in
-        the memory of this crawl.
+        Something may be left to do for two reasons. A page that is elected may itself be a near-copy of
+        another that has become canonical meanwhile. And a pair is not stored if its other page has changed.
+        The first page is then canonical in the tables, but not in the memory of this crawl.
         """
         elected = Elected()
         for _ in range(_MOST_ROUNDS):

@@ -31,9 +31,9 @@ class NearDuplicate(DropItem):
 class NearDuplicatePipeline:
     """Drop the items of near-duplicates if ``NEARDUP_ACTION`` is ``drop`` or ``skip``.
 
-    With ``NEARDUP_CONTENT_FIELD`` set it works without the spider middleware: the field holds the HTML or
-    text of a page (str or bytes), the field named by ``NEARDUP_URL_FIELD`` its URL, and that page is judged.
-    Items without either field pass untouched.
+    With ``NEARDUP_CONTENT_FIELD`` set the pipeline works without the spider middleware. The field so named
+    holds the HTML or text of a page (str or bytes). The field named by ``NEARDUP_URL_FIELD`` holds the page's
+    URL. The page in these fields is judged. Items without either field pass untouched.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:

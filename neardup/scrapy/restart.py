@@ -28,9 +28,9 @@ _KIND = "crawl"
 class Restart:
     """Fills a detector at the start of a crawl and keeps a snapshot of it at the end.
 
-    A snapshot belongs to the state of the database it was taken of: if any crawl has written since, it is out
-    of date, and the tables are read. It is not taken if another crawl has written meanwhile, whose pages this
-    detector does not know.
+    A snapshot belongs to the state of the database that it was taken of. If any crawl has written since, the
+    snapshot is out of date, and the tables are read. No snapshot is taken if another crawl has written
+    meanwhile, because this detector does not know that crawl's pages.
     """
 
     def __init__(

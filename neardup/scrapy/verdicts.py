@@ -1,7 +1,8 @@
 """Verdicts of responses, kept beside them.
 
-Not in ``response.meta``: spiders copy meta into new requests, and a response that never passes the middleware
-(a 404 with an errback) would then act on its parent's verdict. Not in an attribute: responses have slots.
+``response.meta`` is not the place: spiders copy meta into new requests. A response that never passes the
+middleware (a 404 with an errback) would then act on its parent's verdict. An attribute is not the place
+either, because responses have slots.
 """
 
 from __future__ import annotations

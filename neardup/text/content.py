@@ -10,10 +10,15 @@
 
 A host with selectors is read by these, in every mode. The tree is only read.
 
-Mean ms a page, without parsing, on 300 pages each of kafka's and LLVM's manual (``python -m
-benchmarks.bench_content``; two cores, others at work on them): ``body`` 0.60 and 0.56; ``main`` 2.02 and
-1.99; selectors to exclude 1.72 and 1.15, to include 1.37 and 0.91; ``learned``, beside the body, 0.18 and
-0.13. How well they tell pages apart is in :mod:`neardup.detection.site_templates` and in ``MIN_WORDS``.
+``python -m benchmarks.bench_content`` measured the mean ms a page, without parsing. The pages were 300 each
+of kafka's and LLVM's manual; two cores were used, with others at work on them:
+
+- ``body``: 0.60 and 0.56;
+- ``main``: 2.02 and 1.99;
+- selectors to exclude: 1.72 and 1.15; to include: 1.37 and 0.91;
+- ``learned``, beside the body: 0.18 and 0.13.
+
+How well the choices tell pages apart is in :mod:`neardup.detection.site_templates` and in ``MIN_WORDS``.
 """
 
 from __future__ import annotations
@@ -90,10 +95,11 @@ class _Rule(NamedTuple):
 class Content:
     """One choice of what is content, for all pages of a crawl.
 
-    ``selectors``: for each host, and its subdomains, CSS selectors by ``"include"`` (only what matches is
-    read) and ``"exclude"`` (what matches is not read); ``"*"`` stands for every other host. The longest host
-    that fits decides alone; an empty mapping means that this host has no selectors. ``alt_texts``: those of
-    images count, too. Page content of fewer than ``MIN_WORDS`` words is replaced by the whole body.
+    ``selectors`` has CSS selectors for each host, and the subdomains of the host. Under ``"include"`` only
+    what matches is read; under ``"exclude"`` what matches is not read. ``"*"`` stands for every other host.
+    The longest host that fits decides alone; an empty mapping means that this host has no selectors. With
+    ``alt_texts``, the alt texts of images count, too. Page content of fewer than ``MIN_WORDS`` words is
+    replaced by the whole body.
 
     Raises ConfigurationError for an unknown mode, a host or a selector that is none, or if ``main`` needs
     what is not installed.

@@ -7,11 +7,16 @@ A choice is named ``BASE[+MODIFIER…]``. The bases:
 - ``word-tfidf:FILE``: frequency × inverse document frequency from a frozen table (:mod:`neardup.text.idf`);
 - ``shingle-2``, ``shingle-3``…: the set of runs of so many words, each with the weight 1.
 
-The modifiers: ``stop-english`` leaves out stop words; ``stem-english`` (or any algorithm of Snowball) stems
-words; ``icu`` finds the words of Chinese, Japanese, Thai, Khmer, Lao and Burmese by dictionary instead of as
-bigrams. In the canonical name they stand in this order, a table goes by its own name and contents, not by the
-path of its file, and ``icu`` by its release (``icu-78.3``), which may be left out when it is asked for:
-another release has other dictionaries.
+The modifiers:
+
+- ``stop-english`` leaves out stop words;
+- ``stem-english`` (or any algorithm of Snowball) stems words;
+- ``icu`` finds the words of Chinese, Japanese, Thai, Khmer, Lao and Burmese by dictionary instead of as
+  bigrams.
+
+In the canonical name, modifiers stand in this order. A table goes by its own name and contents, not by the
+path of its file. ``icu`` goes by its release (``icu-78.3``), because another release has other dictionaries.
+The release may be left out when ``icu`` is asked for.
 
 Sood (2011, VII.A) used tf·idf of words after Porter's stemming and the removal of stop words. That is
 ``word-tfidf:FILE+stop-english+stem-porter``.

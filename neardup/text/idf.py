@@ -1,14 +1,19 @@
 """Inverse document frequencies of words, from a table that never changes once it is learned.
 
 A fingerprint weighted by idf can only be compared with others weighted by the same idf. So the frequencies
-are not those of the pages a crawl has seen so far, but of a collection learned from once (``neardup
-learn-idf``) and kept in a file. idf = ln(1 + (N − df + ½) / (df + ½)) for a word in df of N pages: the weight
-of Robertson & Spärck Jones, made positive by the 1. A word not in the table has df = 0.
+are not those of the pages a crawl has seen so far. The frequencies are those of a collection learned from
+once (``neardup learn-idf``) and kept in a file. A word in df of N pages has idf = ln(1 + (N − df + ½) / (df +
+½)). This is the weight of Robertson & Spärck Jones, made positive by the 1. A word not in the table has df =
+0.
 
-The file is an ``.npz`` without pickled objects: ``hashes`` (uint64, ascending), ``frequencies`` (uint32) and
-``meta`` (JSON: format, name, pages, modifiers, hash of words, digest of all this). No table comes with
-neardup: one learned from the site, or from sites like it, says more than a general one, and of those none was
-at hand with a licence that lets it be passed on.
+The file is an ``.npz`` without pickled objects:
+
+- ``hashes``: uint64, ascending;
+- ``frequencies``: uint32;
+- ``meta``: JSON with format, name, pages, modifiers, hash of words, and digest of all this.
+
+No table comes with neardup. A table learned from the site, or from sites like it, says more than a general
+one. No general table was at hand with a licence that lets it be passed on.
 """
 
 from __future__ import annotations

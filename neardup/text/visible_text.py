@@ -4,9 +4,9 @@ Kept are the words a reader sees between the body tags, anchor words included. L
 images, comments, all other attributes than ``alt``, and URLs. The details are decisions:
 
 - ``alt`` texts of ``img``, ``area`` and ``input type=image`` are words beside the others, unless
-  ``alt_texts`` is off. Khan & Ali leave them out; but of 200 different galleries of one template, 20 images
-  each, 199 are duplicates without them and 0 to 3 with them, and on 2,044 pages of three manuals, 829 of them
-  with such texts, no verdict differs (``python -m benchmarks.bench_images``).
+  ``alt_texts`` is off. Khan & Ali leave ``alt`` texts out. But of 200 different galleries of one template, 20
+  images each, 199 are duplicates without ``alt`` texts and 0 to 3 with them. On 2,044 pages of three manuals,
+  829 of them with such texts, no verdict differs (``python -m benchmarks.bench_images``).
 
 - The walk starts at the root and skips ``head``, so that framesets and content that the parser put beside the
   body count. A title is no content, wherever it stands.
@@ -16,17 +16,21 @@ images, comments, all other attributes than ``alt``, and URLs. The details are d
   seen.
 - Styles are not evaluated: text hidden by CSS or ``hidden`` counts.
 - Inline elements join what they touch, as in a browser; every other element, known or not, separates.
-- Characters that show nothing (soft hyphens, zero-width spaces and joiners, direction marks, variation
-  selectors) are removed here and not among the features, because a URL must be recognised with or without
-  them.
+- Characters that show nothing are removed here and not among the features, because a URL must be recognised
+  with or without them. These are soft hyphens, zero-width spaces and joiners, direction marks and variation
+  selectors.
 - White space of any kind and length is one space.
 
-The tree is the one Scrapy has parsed; it is only read. It is walked by an XSLT stylesheet, in C. Mean ms a
-page as parsed by parsel, on clang-13 to 16 (342 pages, 1,744 elements a page), kafka (312) and apache2-doc
-(414): the stylesheet 0.35, 0.10, 0.13; a loop in Python 1.69, 0.37, 0.52; ``iterwalk`` is slower still.
-libxslt recurses, though: a page 2,040 elements deep crashed Python in a thread with 1 MB of stack. So trees
-deeper than ``_DEEPEST`` (finding out takes 0.05, 0.02, 0.02 ms) are walked by the loop, which gives the same
-text. ``python -m benchmarks.bench_text`` measures it again.
+The tree is the one Scrapy has parsed, and the tree is only read. An XSLT stylesheet walks the tree, in C. The
+library, libxslt, recurses, though: a page 2,040 elements deep crashed Python in a thread with 1 MB of stack.
+So trees deeper than ``_DEEPEST`` are walked by a loop in Python, which gives the same text.
+
+``python -m benchmarks.bench_text`` measures the mean ms a page as parsed by parsel. The pages are clang-13 to
+16 (342 pages, 1,744 elements a page), kafka (312) and apache2-doc (414):
+
+- the stylesheet: 0.35, 0.10, 0.13;
+- the loop: 1.69, 0.37, 0.52; ``iterwalk`` is slower still;
+- finding out how deep a tree is: 0.05, 0.02, 0.02.
 """
 
 from __future__ import annotations
@@ -114,14 +118,14 @@ _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3
 """
 
 _NO_CHARSETS = ("idna", "punycode")
-"""Codecs of Python that no browser takes for the encoding of a page: 256 kB of one long label took 6 s, and
+"""Codecs of Python that no browser takes for the encoding of a page. One long label of 256 kB took 6 s, and
 the time grows with the square.
 """
 
 _SCHEME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 _URL_CHARACTER = rf'[[!-~--["<>]]||[\w--[\x00-\x7F]--{UNSPACED}]]'
-"""ASCII up to a space, quote or angle bracket, and letters of other scripts (``/wiki/Käse``), but not of
-those that may go on with their sentence without a space, nor their punctuation.
+"""ASCII up to a space, quote or angle bracket, and letters of other scripts (``/wiki/Käse``). Left out are
+scripts whose sentences may go on without a space, and the punctuation of such scripts.
 """
 _URL_REST = regex.compile(rf"\A{_URL_CHARACTER}*+", regex.V1)
 _WWW = regex.compile(rf"(?<![\w--{UNSPACED}])(?i:www)\.(?=\w){_URL_CHARACTER}*+", regex.V1)
@@ -147,8 +151,8 @@ def text_of_parts(
 ) -> str:
     """Visible text of parts of a page, one after the other, without some elements and all they contain.
 
-    Where elements are left out, or parts are many, they are walked by the loop: the stylesheet takes 17 µs to
-    begin, and 60,000 roots after ``</html>`` took it a second.
+    Where elements are left out, or parts are many, the parts are walked by the loop. The stylesheet takes 17
+    µs to begin, so 60,000 roots after ``</html>`` took a second.
     """
     parts = list(parts)
     by_loop = bool(left_out) or len(parts) > _MANY_PARTS

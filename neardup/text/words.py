@@ -1,13 +1,13 @@
 r"""Text → words, of every script.
 
-A word is a run of ``\w`` as the ``regex`` module sees it, which unlike ``re`` keeps the combining marks that
-Indic scripts, Arabic and Thai cannot do without. Words are case-folded and NFC-normalised, so neither the
-case nor the composed or decomposed form of the text shows in the features.
+A word is a run of ``\w`` as the ``regex`` module sees it. Unlike ``re``, ``regex`` keeps the combining marks
+that Indic scripts, Arabic and Thai cannot do without. Words are case-folded and NFC-normalised, so neither
+the case nor the composed or decomposed form of the text shows in the features.
 
-Chinese, Japanese, Thai, Khmer, Lao and Burmese put no spaces between words. Their runs become overlapping
-character bigrams, which need no dictionary and no guess at the language; a run of one character is a feature
-by itself. Such a run ends where the script ends, so "Python入門" is "python" and "入門". Korean has spaces
-and keeps its words. Instead of as bigrams, such runs can be read by the dictionaries of ICU
+Chinese, Japanese, Thai, Khmer, Lao and Burmese put no spaces between words. Runs of these scripts become
+overlapping character bigrams, which need no dictionary and no guess at the language. A run of one character
+is a feature by itself. Such a run ends where the script ends, so "Python入門" is "python" and "入門". Korean
+has spaces and keeps its words. Instead of as bigrams, such runs can be read by the dictionaries of ICU
 (:func:`dictionary_words`).
 """
 
@@ -68,8 +68,8 @@ _MOST_OTHERS = 4
 
 _SIGNS = "\u00a0\u00a7\u00a9\u00ab\u00ae\u00b0\u00b6\u00b7\u00bb\u00d7"
 _SIGNS += "\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u2190\u2192\u2122"
-"""Signs that are no part of a word and stand in most texts that have nothing else beyond ASCII (§ © « » – ’ “
-” …).
+"""Signs that are no part of a word (§ © « » – ’ “ ” …). Most texts that have nothing else beyond ASCII have
+such signs.
 """
 
 _NO_ICU = "features with +icu need ICU: pip install 'neardup[icu]'"
@@ -124,7 +124,7 @@ def words(text: str, split: Splitter = bigrams, check: Callable[[int], None] | N
     >>> words("Python入門書")
     ['python', '入門', '門書']
     """
-    # Most words of most pages have only ASCII characters: split in C, they need no expression, and what is
+    # Most words of most pages have only ASCII characters. Split in C, such words need no expression. What is
     # left is looked at distinct word by distinct word. Found by an expression, the words of 92 pages of the
     # Clang manual took twice as long.
     text = _nfc(text)
@@ -163,8 +163,8 @@ def _nfc(text: str) -> str:
 
 
 def _in_canonical_order(marks: regex.Match[str]) -> str:
-    # CPython puts marks in order by insertion: one unsorted run of 40,000 took 1.2 s, of 80,000 4.8 s, so a
-    # hostile page of a megabyte would hold up the crawl for minutes. Sorted beforehand by the same key, they
+    # CPython puts marks in order by insertion: one unsorted run of 40,000 took 1.2 s, of 80,000 4.8 s. So a
+    # hostile page of a megabyte would hold up the crawl for minutes. Marks sorted beforehand by the same key
     # take no time.
     run = marks[0]
     decomposed = run.translate({ord(mark): unicodedata.normalize("NFD", mark) for mark in set(run)})

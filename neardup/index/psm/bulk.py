@@ -85,8 +85,8 @@ def _find_leaves(
 ) -> None:
     """Where the heads of the leaves of a few fingerprints stand, and their levels.
 
-    Most of the time of an insertion is waiting for memory, so all of them go down a level at a time, and the
-    ends of their leaves are asked for.
+    Most of the time of an insertion is waiting for memory. So all fingerprints go down a level at a time, and
+    the ends of their leaves are asked for.
     """
     places[: values.size] = 0
     level, going = 0, values.size
@@ -176,10 +176,12 @@ def add_gathered(
     """Store fingerprints leaf by leaf, so that each leaf is sought, and given memory, once; until there is no
     room.
 
-    ``new_values`` and ``new_rows``: as :func:`gathered`; where the tree is deeper, they are ordered on the
-    way. ``parts``: of :func:`whole`; the first ``waiting`` are still to be stored, each with the place and
-    level of a head and where the fingerprints that belong below it begin and end. Returns how many parts
-    wait.
+    - ``new_values`` and ``new_rows``: as :func:`gathered`; where the tree is deeper, they are ordered on the
+      way.
+    - ``parts``: of :func:`whole`; the first ``waiting`` are still to be stored. Each part has the place and
+      level of a head, and where the fingerprints that belong below this head begin and end.
+
+    Returns how many parts wait.
     """
     while waiting > 0:
         place, level = parts[waiting - 1, _PLACE], parts[waiting - 1, _LEVEL]

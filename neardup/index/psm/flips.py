@@ -1,9 +1,9 @@
 """Which bits to flip for a query, most probable combinations first. Compiled by numba; the caller owns every
 array.
 
-The bits of a near-duplicate's fingerprint that differ are weak bits (Sood, section IV.A). Their flip
-probabilities are estimated from the query's own bit weights, and combinations of them are written down in
-falling probability until the wanted share of all near-duplicates is covered.
+The bits of a near-duplicate's fingerprint that differ are weak bits (Sood, section IV.A). The flip
+probability of each bit is estimated from the query's own bit weights. Combinations of bits are written down
+in falling probability until the wanted share of all near-duplicates is covered.
 """
 
 from __future__ import annotations
@@ -18,16 +18,22 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 FLIP_SLOPE = 28.0
-"""How fast a bit's flip odds fall with its relative weight x = |W_j|/‖W‖ among pairs at distance h: odds = (1
-+ FLIP_SLOPE / (h + 1) · x)^-8.
+"""How fast a bit's flip odds fall with its relative weight.
 
-Eq. 4.5 estimates the flip probability as 1 - x, which ranks the bits but gives an average bit (x = 0.1) a
+Let x = |W_j|/‖W‖ be the relative weight. Among pairs at distance h, the odds are (1 + FLIP_SLOPE / (h + 1) ·
+x)^-8.
+
+Eq. 4.5 estimates the flip probability as 1 - x. That ranks the bits but gives an average bit (x = 0.1) a
 probability of 0.9. Pairs differ by edits of very different sizes, so the normal curve of eq. 4.4 is too thin
-in its tail. The farther apart pairs are, the less do the bits in which they differ have to be weak ones: of
-slopes that are the same at all distances, the likeliest are 12, 8, 6, 5, 5, 4, 4, 3, 3 and 3 at distance 1 to
-10. This form and its slope have nearly the largest likelihood (of three forms with their slopes) on 155,000
-pairs at distance 1 to 10 from six Debian manuals: libstdc++, OpenJDK, cppreference, Linux, Erlang, PostgreSQL
-with Python. The pages of Clang, Kafka and LLVM, on which recall is reported, were kept out.
+in its tail.
+
+The farther apart pairs are, the less do the bits in which they differ have to be weak ones. The factor of x
+can be fitted at each distance by itself. The likeliest factors at distance 1 to 10 are then 12, 8, 6, 5, 5,
+4, 4, 3, 3 and 3.
+
+Three forms with their slopes were tried on 155,000 pairs at distance 1 to 10. The pairs are from six Debian
+manuals: libstdc++, OpenJDK, cppreference, Linux, Erlang, PostgreSQL with Python. This form and its slope have
+nearly the largest likelihood. The pages of Clang, Kafka and LLVM, on which recall is reported, were kept out.
 """
 
 WORK_ROWS = 24
@@ -111,19 +117,22 @@ def plan_flips(
     """Write down the combinations of prefix bits to flip, in falling probability, until they cover
     ``recall``.
 
-    A near-duplicate at exactly ``max_distance`` (h) differs in the set B of prefix bits with probability
-    odds(B) · E(h - |B|) / E', where E(s) sums the odds of all sets of s bits behind the prefix and E' those
-    of all sets of h bits (eq. 4.6 under the condition that h bits differ). Nearer ones are found sooner, if
-    more than h bits are behind the prefix. The first combination is the empty one, so that an exact twin is
-    always found.
+    Let E(s) be the sum of the odds of all sets of s bits behind the prefix. Let E' be that of all sets of h
+    bits. A near-duplicate at exactly ``max_distance`` (h) differs in the set B of prefix bits with
+    probability odds(B) · E(h - |B|) / E'. This is eq. 4.6 under the condition that h bits differ. Nearer
+    duplicates are found sooner, if more than h bits are behind the prefix. The first combination is the empty
+    one, so that an exact twin is always found.
 
-    The thesis takes combinations out of a heap (section IV.B, algorithm 2). Here those above a threshold are
-    written down by a walk over index vectors (r1 < r2 < …, weakest bit first) that turns back where nothing
-    below can reach it, and the threshold falls by bands. The order is the same.
+    The thesis takes combinations out of a heap (section IV.B, algorithm 2). Here a walk over index vectors
+    (r1 < r2 < …, weakest bit first) writes down the combinations above a threshold. The walk turns back where
+    nothing below can reach the threshold, and the threshold falls by bands. The order is the same.
 
-    ``work``: of :func:`workspace`; ``masks``: shape (192,); ``flips``, ``chances``: same shape (m,), receive
-    the combinations as masks of fingerprint bits and, unnormalised, their probabilities. Returns their
-    number, at most m.
+    - ``work``: of :func:`workspace`.
+    - ``masks``: shape (192,).
+    - ``flips``, ``chances``: same shape (m,); ``flips`` receives the combinations as masks of fingerprint
+      bits, ``chances`` the probabilities of the combinations, unnormalised.
+
+    Returns the number of combinations, at most m.
     """
     odds, weakest, behind, front = work[0], work[1], work[2], work[3]
     flip_odds(weights, max_distance, odds)

@@ -1,15 +1,15 @@
 """Lines of slots for the leaves of the PSM index, given out and taken back, compiled by numba. No Python
 object is touched.
 
-The fingerprints of a leaf stand together in an extent of neighbouring lines. Extents grow, and what they
-leave behind is used again: neighbouring free lines are one run, and runs wait in bins by their length, so
-that the one taken is the shortest that is long enough, or nearly so (segregated fits with boundary tags;
-Wilson, Johnstone, Neely & Boles 1995, "Dynamic storage allocation", 3.2 and 3.6).
+The fingerprints of a leaf stand together in an extent of neighbouring lines. Extents grow, and the lines that
+extents leave behind are used again. Neighbouring free lines are one run, and runs wait in bins by their
+length. So the run taken is the shortest that is long enough, or nearly so. The method is segregated fits with
+boundary tags (Wilson, Johnstone, Neely & Boles 1995, "Dynamic storage allocation", 3.2 and 3.6).
 
 - ``free`` (uint8): 1 for a line that is in a run.
-- ``rests`` (uint64): of the first line of a run, the first three slots hold how many lines it has, and the
-  next and the previous run of its bin (their line plus 1; 0: none); the last slot of its last line holds how
-  many lines it has, too.
+- ``rests`` (uint64): three slots of a run's first line are used. The slots hold how many lines the run has,
+  and the next and the previous run of its bin. A run is given by its line plus 1; 0 means none. The last slot
+  of a run's last line holds how many lines the run has, too.
 - ``state`` (int64): :data:`TOP`, :data:`FREE`, and from :data:`BINS` on the first run of each bin (its line
   plus 1; 0: none).
 """

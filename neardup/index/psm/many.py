@@ -69,10 +69,14 @@ def match_block(
     most: int,
     threshold: float,
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], float]:
-    """Matches of a block of queries in a tree (heads, lows, rests) that nobody changes meanwhile, in columns
-    query, row, value, distance, shape (n, 4); what it cost, as of ``state[COSTS]``; and the threshold then
-    (:data:`neardup.index.psm.walk.THRESHOLD`). A block starts with the threshold given, but with nothing
-    saved: so each meets the recall by itself.
+    """Matches of a block of queries in a tree (heads, lows, rests) that nobody changes meanwhile.
+
+    Returns three things:
+
+    - the matches, in columns query, row, value, distance, shape (n, 4);
+    - the costs, as of ``state[COSTS]``;
+    - the threshold at the end (:data:`neardup.index.psm.walk.THRESHOLD`). A block starts with the threshold
+      given, but with nothing saved. So each block meets the recall by itself.
     """
     tables, chances, branches, queue = workspace()
     chances[THRESHOLD] = threshold

@@ -26,8 +26,8 @@ def grown(array: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
     holds.
 
     A large array that doubles is copied, and a crawl would wait for it. So beyond a hundred thousand slots,
-    address space is reserved once, far more than is needed; the system provides memory when it is first
-    touched. Where that is refused (a limit on address space, a system without it), arrays go on doubling by
+    address space is reserved once, far more than is needed. The system provides memory when the memory is
+    first touched. Some systems refuse to reserve address space, or limit it. Arrays then go on doubling by
     copies, with a pause of about a millisecond a megabyte.
     """
     slots = max(slots, 2 * len(array))

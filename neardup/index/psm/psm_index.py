@@ -37,8 +37,11 @@ _NO_FIT = "the arrays of the index do not fit together"
 RECALL = 0.98
 """Share of the pairs at exactly ``max_distance`` to be found, unless said otherwise.
 
-Of the pairs at distance 1 to 8 of the LLVM manuals (1,702 fingerprints) .982 are found at a target of 0.95,
-.995 at 0.98 and .998 at 0.99, with 4.1, 5.3 and 6.3 probes.
+Measured on the pairs at distance 1 to 8 of the LLVM manuals (1,702 fingerprints):
+
+- target 0.95: .982 of the pairs found, with 4.1 probes;
+- target 0.98: .995 found, with 5.3 probes;
+- target 0.99: .998 found, with 6.3 probes.
 """
 
 
@@ -46,21 +49,23 @@ class PSMIndex:
     """Finds stored fingerprints within ``max_distance`` of a query by flipping the query's weakest bits.
 
     Fingerprints with the same leading bits stand together in a leaf of a tree of prefixes. A query looks into
-    the leaf of its own prefix, so that an exact twin is always found, then into those reached by flipping
-    combinations of its weak bits, in falling probability (eq. 4.6), and compares fingerprints there. All
-    leaves are probed that are probable enough, and what is enough follows from the queries before: so that
-    they cover, on average, ``recall`` of the probability that a pair at exactly ``max_distance`` differs in
-    just these bits. A page with clear weights needs few probes, one with many weak bits more.
+    the leaf of its own prefix first, so that an exact twin is always found. Then come the leaves reached by
+    flipping combinations of the query's weak bits, in falling probability (eq. 4.6). The fingerprints in
+    these leaves are compared with the query.
 
-    Where this leaves the thesis: its table is sorted and built once, with one number p of prefix bits for
-    all; here a full leaf is divided by three more bits, so p is larger where fingerprints are dense, and
-    grows with the index, one leaf at a time. The number of probes is chosen per query from a recall target
-    instead of a fixed k, and the flip probabilities of eq. 4.5 are calibrated
+    All leaves that are probable enough are probed. What is enough follows from the queries before. On
+    average, queries shall cover ``recall`` of the probability that a pair at exactly ``max_distance`` differs
+    in just these bits. A page with clear weights needs few probes, one with many weak bits more.
+
+    This index leaves the thesis in four points. The table of the thesis is sorted and built once, with one
+    number p of prefix bits for all. Here a full leaf is divided by three more bits. So p is larger where
+    fingerprints are dense, and grows with the index, one leaf at a time. The number of probes is chosen per
+    query from a recall target instead of a fixed k. The flip probabilities of eq. 4.5 are calibrated
     (:data:`neardup.index.psm.flips.FLIP_SLOPE`). There is no heap: see :mod:`neardup.index.psm.walk`.
 
     Skewed fingerprints: a leaf holds at most 988, unless about half of them or more are copies of one, or
-    they agree in 63 bits. So a probe compares, and dividing a leaf moves, at most some 2,000 fingerprints
-    that are not copies of each other; a path has at most 21 steps.
+    they agree in 63 bits. So a probe compares at most some 2,000 fingerprints that are not copies of each
+    other. Dividing a leaf moves no more of them either. A path has at most 21 steps.
 
     Memory: 12 bytes a slot, 14 to 19 a fingerprint with all that belongs to it (``nbytes``), some more after
     many have been taken out. Nodes of the tree stay where there are no fingerprints any more. An index is for
@@ -279,9 +284,9 @@ class PSMIndex:
         """Distance of the nearest fingerprint stored under a row below ``rows`` other than ``but``; 65 if
         there is none.
 
-        Compares everything, about 1 ms a million, without the interpreter's lock. May be called from another
-        thread: what is added, moved or taken out meanwhile may be seen or not, or, very rarely, one half of
-        it with another half.
+        Everything is compared, about 1 ms a million, without the interpreter's lock. The method may be called
+        from another thread. What is added, moved or taken out meanwhile may be seen or not. Very rarely, one
+        half of a fingerprint is seen with another half.
         """
         return int(leaves.nearest(self._heads, self._lows, self._rests, np.uint64(value), rows, but))
 

@@ -1,7 +1,8 @@
 """Branches of the search of the PSM index that wait to be taken, most probable first, compiled by numba.
 
-They wait in buckets by their probability. The thesis takes combinations of bits out of a heap (Sood, section
-IV.B, algorithm 2); buckets, four to a factor of two, order them nearly as well, and nothing is compared.
+Branches wait in buckets by their probability. The thesis takes combinations of bits out of a heap (Sood,
+section IV.B, algorithm 2). Buckets, four to a factor of two, order combinations nearly as well, and nothing
+is compared.
 """
 
 from __future__ import annotations
@@ -24,9 +25,13 @@ BUDGETS = 1 << BUDGET_BITS
 BUDGET = BUDGETS - 1
 
 _HEAD, _CODE, _WEIGHT, _NEXT, FIELDS = range(5)
-"""Of a branch: the head it leads to; its level, and the number of bits left to flip; of a leaf its
-probability, of a node the product of the odds of the bits flipped so far (floats, by their bits); the next
-one of its bucket, or of the free ones.
+"""The fields of a branch, in this order:
+
+- the head that the branch leads to;
+- the level of the head, and the number of bits left to flip;
+- of a leaf its probability, of a node the product of the odds of the bits flipped so far (floats, by their
+  bits);
+- the next branch of the bucket, or the next free one.
 """
 
 _BUCKETS = 64
@@ -35,8 +40,14 @@ _BUCKETS = 64
 _BUCKET_SHIFT = np.uint64(50)
 """A bucket by the exponent of the probability and two bits more: four to a factor of two."""
 _FREE, _USED, _WAITING, FILLED, QUEUE = range(_BUCKETS, _BUCKETS + 5)
-"""Parts of the queue behind the first branches of the buckets: the first free branch; branches ever used;
-branches that wait; which buckets are not empty, one bit each. From ``QUEUE`` on it is the caller's.
+"""Parts of the queue behind the first branches of the buckets, in this order:
+
+- the first free branch;
+- branches ever used;
+- branches that wait;
+- which buckets are not empty, one bit each.
+
+From ``QUEUE`` on the array is the caller's.
 """
 
 

@@ -3,17 +3,20 @@
 The fingerprints stand in a tree of prefixes, three bits a level:
 
 - ``heads`` (uint64): ``heads[0]`` is the root; node k has its eight children at ``heads[8 k : 8 k + 8]``, one
-  cache line. A head is a node (bit 63 set, its number in the lower 32 bits) or a leaf: how many fingerprints
-  it holds in the lower 32 bits and, above them, the line where they begin.
-- ``lows`` (uint32) and ``rests`` (uint64): the lower 32 bits of each fingerprint; the upper 32 and, below
-  them, its row. A probe reads the lower ones only, 16 in a cache line, and the rest of those that are near
-  enough in these. Both in lines of eight slots: the fingerprints of a leaf stand together in an extent of
-  lines, whose size follows from their number (:func:`lines_for`).
+  cache line. A head is a node or a leaf. A node has bit 63 set, and its number in the lower 32 bits. A leaf
+  has the number of its fingerprints in the lower 32 bits and, above them, the line where these fingerprints
+  begin.
+- ``lows`` (uint32): the lower 32 bits of each fingerprint. A probe reads these bits only, 16 in a cache line,
+  and the rest of the fingerprints that are near enough in these bits.
+- ``rests`` (uint64): the upper 32 bits of each fingerprint and, below them, its row.
 - ``free`` (uint8): 1 for a line that is not in use (:mod:`neardup.index.psm.leaf_allocator`).
 - ``state`` (int64): the numbers named below, and those of :mod:`neardup.index.psm.leaf_allocator`.
 
+``lows`` and ``rests`` stand in lines of eight slots. The fingerprints of a leaf stand together in an extent
+of lines, whose size follows from the number of fingerprints (:func:`lines_for`).
+
 A leaf that is full (``LIMITS``) becomes a node. So the number of prefix bits (p of the thesis) is a local
-one: larger where fingerprints are dense, and it grows with the index, one leaf at a time.
+one. The number is larger where fingerprints are dense, and grows with the index, one leaf at a time.
 """
 
 from __future__ import annotations
@@ -40,8 +43,8 @@ LIMITS = np.array([160, 208, 270, 350, 454, 588, 763, 988], dtype=np.int64)
 """Fingerprints a leaf may hold, one of these by its place. Comparing is cheap, sixteen at a time; probing
 more leaves is not.
 
-They are an eighth of a factor of eight apart. With one limit for all, the leaves of evenly spread
-fingerprints would all divide at once and grow together, and free memory would always be of the wrong size.
+The limits are an eighth of a factor of eight apart. With one limit for all, the leaves of evenly spread
+fingerprints would all divide at once and grow together. Free memory would then always be of the wrong size.
 """
 
 SIZE, NODES, DEPTH = 0, 3, 4
@@ -216,9 +219,9 @@ def has_room(
 ) -> bool:
     """Whether a leaf of ``count`` can be divided, and one can be given an extent for one more.
 
-    Its children take a line more each than it has, and a quarter more for the sizes of extents. Twice that,
-    so that there are always some lines behind the last one in use: a comparison of sixteen reads beyond the
-    end of a leaf.
+    The children of the leaf take a line more each than the leaf has, and a quarter more for the sizes of
+    extents. Twice that is asked for, so that there are always some lines behind the last one in use. A
+    comparison of sixteen reads beyond the end of a leaf.
     """
     lines = state[TOP] + 2 * ((max(count, FULLEST) + 1) // LINE + 1 + CHILDREN) * 5 // 4
     if lines > free.size or lines * LINE > lows.size or lines * LINE > rests.size:
@@ -230,12 +233,11 @@ def has_room(
 def is_full(
     lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], head: np.uint64, place: int, level: int
 ) -> bool:
-    """Whether a leaf is to be divided: it has as many as it may hold, and they are not mostly copies of one
-    fingerprint, which dividing does not part.
+    """Whether a leaf is to be divided: the leaf is full, and its fingerprints are not mostly copies of one.
 
-    Copies would go down to the last level, where so few bits are left behind the prefix that nothing but the
-    very same is looked for. Looks at sixteen (the majority vote of Boyer and Moore 1981). Above
-    :data:`COPIES_FROM` copies go on down, out of the way of others.
+    Dividing a leaf does not part copies. Copies would go down to the last level, where too few bits are left
+    behind the prefix to look for anything but the very same. Sixteen fingerprints are looked at (the majority
+    vote of Boyer and Moore 1981). Above :data:`COPIES_FROM` copies go on down, out of the way of others.
     """
     count = signed(head & COUNT)
     if count < limit_of(place) or level == DEEPEST:
@@ -268,8 +270,8 @@ def add(
 ) -> int:
     """Store a fingerprint in its leaf, which is divided first if it is full.
 
-    ``place``, ``level``: of a head on the way to that leaf, or of what was that leaf's head before others
-    were divided; 0, 0: the root's.
+    ``place`` and ``level`` are those of a head on the way to that leaf. They may also be those of a head that
+    was the leaf's before others were divided. 0 and 0 are those of the root.
     """
     while heads[place] & NODE:
         place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)

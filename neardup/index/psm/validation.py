@@ -34,8 +34,14 @@ def is_valid(
     state: npt.NDArray[np.int64],
     pages: int,
 ) -> bool:
-    """Whether a tree read from a file leads nowhere outside of itself: each node has one place, each line is
-    free or of one leaf, which is no fuller than may be, each row is below ``pages``, and ``state`` says so.
+    """Whether a tree read from a file leads nowhere outside of itself.
+
+    - Each node has one place.
+    - Each line is free or belongs to one leaf.
+    - No leaf is fuller than it may be.
+    - Each row is below ``pages``.
+    - ``state`` says the same.
+
     The arrays must be as long as ``state`` says.
     """
     met, taken = np.zeros(state[NODES], dtype=np.bool_), free != 0

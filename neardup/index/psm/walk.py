@@ -4,9 +4,9 @@ probable first.
 The bits in which a near-duplicate's fingerprint differs are weak bits (Sood, section IV.A). Their odds to
 flip are estimated from the query's own bit weights. Every branch, to a node or a leaf, has the probability
 that a near-duplicate at exactly ``max_distance`` lies below it. Branches wait
-(:mod:`neardup.index.psm.search_queue`), and the most probable is taken next, as long as it reaches a
-threshold. From a branch the walk goes down to the leaf in which nothing more is flipped, and what turns off
-on the way, with enough probability to matter, waits.
+(:mod:`neardup.index.psm.search_queue`). The most probable branch is taken next, as long as its probability
+reaches a threshold. From a branch the walk goes down to the leaf in which nothing more is flipped. Branches
+that turn off on the way, with enough probability to matter, wait.
 """
 
 from __future__ import annotations
@@ -85,9 +85,10 @@ chances are there.
 _ODDS, _BEHIND, _PATTERNS, _TABLES = 0, 1, 2 + LEVELS, 2 + 2 * LEVELS
 
 THRESHOLD, SAVED, LEARNED = (LEVELS, 0, 0), (LEVELS, 0, 1), (LEVELS, 0, slice(2))
-"""Where among the chances stands what was learned from the searches before: the least probability, of all, of
-a leaf that is worth a probe (0: not known yet); by how much they have covered more than asked for, in whole
-searches.
+"""Where among the chances stands what was learned from the searches before.
+
+``THRESHOLD``: the least probability, of all, of a leaf that is worth a probe (0: not known yet). ``SAVED``:
+by how much the searches have covered more than asked for, in whole searches. ``LEARNED``: both.
 """
 
 
@@ -117,24 +118,27 @@ def search(
     queue: npt.NDArray[np.int64],
     matches: npt.NDArray[np.uint64],
 ) -> int:
-    """Probe leaves in falling probability, so that searches cover ``recall`` of the probability on average,
-    until ``most`` matches are found.
+    """Probe leaves in falling probability until ``most`` matches are found; on average, searches cover
+    ``recall`` of the probability.
 
-    A near-duplicate at exactly ``max_distance`` (h) differs in the set B of a leaf's prefix bits with
-    probability odds(B) · E(h - |B|) / E', where E(s) sums the odds of all sets of s bits behind the prefix
-    and E' those of all sets of h bits (eq. 4.6 under the condition that h bits differ). Nearer ones are found
-    sooner, but in leaves so deep that fewer bits are behind their prefix than are left to flip; these are
-    probed for a recall of 1 only. The leaf of the query's own prefix comes first, so an exact twin is always
-    found.
+    Let E(s) be the sum of the odds of all sets of s bits behind the prefix. Let E' be that of all sets of h
+    bits. A near-duplicate at exactly ``max_distance`` (h) differs in the set B of a leaf's prefix bits with
+    probability odds(B) · E(h - |B|) / E'. This is eq. 4.6 under the condition that h bits differ. Nearer
+    duplicates are found sooner, but in leaves so deep that fewer bits are behind the prefix than are left to
+    flip. Such leaves are probed for a recall of 1 only. The leaf of the query's own prefix comes first, so an
+    exact twin is always found.
 
-    All leaves above one threshold are probed, whatever they sum up to: of all ways to cover as much on
-    average, this takes the fewest probes (the argument of Neyman and Pearson's lemma). A search that ends
-    without enough matches moves the threshold towards the recall; while all of them together have covered
-    less than that, each goes on until it has covered it by itself.
+    All leaves above one threshold are probed, whatever their probabilities sum up to. Of all ways to cover as
+    much on average, this way takes the fewest probes (the argument of Neyman and Pearson's lemma). A search
+    that ends without enough matches moves the threshold towards the recall. While all searches together have
+    covered less than the recall, each search goes on until it has covered the recall by itself.
 
-    ``value``: the query's fingerprint; ``weights``: shape (64,). Scratch: :func:`workspace`. ``matches``:
-    shape (m, 3), receives row, value and distance of the first m matches. Adds to the costs in ``state``;
-    returns the number of matches.
+    - ``value``: the query's fingerprint.
+    - ``weights``: shape (64,).
+    - Scratch: :func:`workspace`.
+    - ``matches``: shape (m, 3), receives row, value and distance of the first m matches.
+
+    Adds to the costs in ``state``. Returns the number of matches.
     """
     state[QUERIES] += 1
     for bit in range(0, 64, LINE):
@@ -306,8 +310,9 @@ def _follow(
     top: int,
     floor: float,
 ) -> None:
-    """Go down from a node to its leaf in which no more bits are flipped; that leaf and all that turns off go
-    into the queue.
+    """Go down from a node to its leaf in which no more bits are flipped.
+
+    That leaf and all branches that turn off on the way go into the queue.
     """
     level, budget = code >> BUDGET_BITS, code & BUDGET
     place, chance = 0, 0.0
