@@ -3,8 +3,8 @@ pairs of the file.
 
 ``python -m benchmarks.bench_batch [--n 10000000] [--queries 1000000] FOLDER…`` with folders of HTML pages
 (see :mod:`benchmarks.fingerprints`). The file is read from disk (the page cache, when it has just been made).
-Each row is the best of ``--repeat`` runs, each in a process of its own, compiled beforehand; memory is that
-process's largest, less what it was before the search.
+Each row is the best of ``--repeat`` runs, each in a process of its own, compiled beforehand. Memory is the
+largest of that process, less the memory before the search.
 """
 
 from __future__ import annotations

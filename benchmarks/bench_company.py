@@ -2,15 +2,23 @@
 
 Run as ``python -m benchmarks.bench_company [--only WORDS] [--python PATH ...]``. Each case crawls one site,
 served on loopback, with Scrapy's own settings and those of the plugin, without the add-on and with it. The
-table tells the pages (different ones; of two crawls or two spiders: pages got in all) and items without and
-with, what was lost, the lines of the logs at WARNING or above that mention neardup, the errors logged without
-and with, and the links that were deferred. Below it are those lines, and what a case shows.
+table has these columns:
+
+- the different pages without and with the add-on; of two crawls or two spiders, the pages got in all;
+- the items without and with the add-on;
+- what was lost;
+- the lines of the logs at WARNING or above that mention neardup;
+- the errors logged without and with the add-on;
+- the links that were deferred.
+
+Below the table are those lines, and what a case shows.
 
 ``--python`` names interpreters of other environments (other versions of Python or Scrapy, other plugins),
 with which all cases are run as well. A case whose plugin an environment does not have is reported as "not
-installed". A killed crawl is compared by the different pages of both runs, because another page is the last
-before the kill: at least as many as without. The case of redis needs a redis at 127.0.0.1:6379, or
-``NEARDUP_TEST_REDIS_URL``, and PostgreSQL as the tests do; the one of playwright Debian's chromium.
+installed". A killed crawl must get at least as many different pages in both runs as without the add-on. The
+pages themselves may differ, because another page is the last before the kill. The case of redis needs a redis
+at 127.0.0.1:6379, or ``NEARDUP_TEST_REDIS_URL``, and PostgreSQL as the tests do; the one of playwright
+Debian's chromium.
 
 The exit code is 1 if a case lost something, logged neardup or more errors than without.
 """

@@ -2,14 +2,18 @@
 
 Run as ``python -m benchmarks.bench_content FOLDER…``, a folder for each version of one site, with the same
 relative paths (``*.html``, ``*.html.gz``). Pages with the same relative path are taken for the same page, all
-others for different ones; this is a proxy: pages move, and an index of names is not the same page a year
+others for different ones. This is a proxy: pages move, and an index of names is not the same page a year
 later. Pages of fewer than 10 distinct words, and all but the first of those with the same text, are left out.
 The order is random with a fixed seed.
 
-Three tables: pairs with a resemblance ≥ 0.5, by cut; a crawl in which each page is compared with every
-canonical page, alone, mixed with soft-404 pages of the site's own template, and with a page that comes again
-and again with other dates, all once more with a menu of 400 words above every page, as large sites have it;
-ms a page.
+There are three tables: pairs with a resemblance ≥ 0.5, by cut; a crawl; ms a page. In the crawl each page is
+compared with every canonical page. The site is crawled in three ways:
+
+- alone;
+- mixed with soft-404 pages of the site's own template;
+- with a page that comes again and again with other dates.
+
+All three are crawled once more with a menu of 400 words above every page, as large sites have it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """What the add-on costs a crawl: the same site with and without it, in turn, in one run.
 
 Run as ``python -m benchmarks.bench_crawl FOLDER START… [--rounds N]``. FOLDER is served on loopback by a
-process of its own and crawled along its links from the START paths, without the add-on, with it but following
-every link (``NEARDUP_ACTION = "record"``: the same pages, so the difference is its price), and as it is meant
-to be used (``defer``).
+process of its own and crawled along its links from the START paths, in three ways:
+
+- without the add-on;
+- with the add-on, but following every link (``NEARDUP_ACTION = "record"``): the pages are the same, so the
+  difference is the price of the add-on;
+- with the add-on as it is meant to be used (``defer``).
 """
 
 from __future__ import annotations

@@ -2,18 +2,19 @@
 (nothing).
 
 Run as ``python -m benchmarks.bench_faults [--database sqlite|postgresql|mysql] [--fault TEXT] [--interrupts
-30]``, with all limits at their defaults. In the middle of a crawl of made-up pages (Scrapy's real engine,
-some hundred pages a second at most), the connection to the server, which goes through a proxy, is cut,
-delayed, answered no more (half-open: packets are acknowledged and nothing is said) or refused; of SQLite, the
-disk is filled (a small tmpfs: root only) or another program holds the write lock.
+30]``, with all limits at their defaults. The faults come in the middle of a crawl of made-up pages, by
+Scrapy's real engine, at some hundred pages a second at most. The connection to the server goes through a
+proxy. The proxy cuts, delays or refuses the connection, or leaves it half-open: packets are acknowledged and
+nothing is said. Of SQLite, the disk is filled (a small tmpfs: root only) or another program holds the write
+lock.
 
-Servers started for it are ended and started again, or their disk is filled (root only), in the middle of
-``scrapy crawl site``. Two such crawls at once write the same pages to a PostgreSQL database whose
+Servers started for the benchmark are ended and started again, or their disk is filled (root only), in the
+middle of ``scrapy crawl site``. Two such crawls at once write the same pages to a PostgreSQL database whose
 transactions are serializable. At random moments ``scrapy crawl site`` gets SIGINT, and once more 0.1 to 1 s
 later; then it is crawled again to the end.
 
-Prints two tables, and fails if a page or a relation that was judged is not stored, or stored twice, or a
-crawl ends for another reason than it should, or in another state of the database.
+The benchmark prints two tables. It fails if a page or a relation that was judged is not stored, or stored
+twice. It also fails if a crawl ends for another reason than it should, or in another state of the database.
 """
 
 from __future__ import annotations
@@ -131,7 +132,11 @@ def table_row(backend: str, name: str, outcome: Outcome, *, given_up: bool = Fal
     assert min(outcome.retries, 1) <= outcome.warnings <= outcome.retries, outcome
     cells = [
         backend, name, outcome.retries, outcome.warnings,
-        *("–" if seconds is None else f"{seconds:.1f} s" for seconds in (outcome.failed_after, outcome.recovery)), outcome.judged, outcome.pages_missing + outcome.relations_missing,
+        *(
+            "–" if seconds is None else f"{seconds:.1f} s"
+            for seconds in (outcome.failed_after, outcome.recovery)
+        ),
+        outcome.judged, outcome.pages_missing + outcome.relations_missing,
         outcome.reason,
     ]  # fmt: skip
     return f"| {' | '.join(map(str, cells))} |"
@@ -213,7 +218,8 @@ def main() -> None:
     parser.add_argument("--interrupts", type=int, default=30, metavar="N", help="of each database")
     arguments = parser.parse_args()
     head = [
-        "database", "fault", "retries", "warnings", "given up after", "stored again after its end", "pages judged", "rows lost",
+        "database", "fault", "retries", "warnings", "given up after", "stored again after its end",
+        "pages judged", "rows lost",
         "finish reason",
     ]  # fmt: skip
     print(f"| {' | '.join(head)} |")

@@ -1,9 +1,10 @@
 """What crawls find, against the exact answer from the same fingerprints.
 
-Run as ``python -m benchmarks.bench_found FOLDER START…``: FOLDER is crawled as a folder and, served on
-loopback, along its links from the START paths; each twice over one database. The exact answer: the stored
-fingerprints in the order in which the pages were judged, each compared with all canonical pages before it, by
-the rule and their stored sketches.
+Run as ``python -m benchmarks.bench_found FOLDER START…``. FOLDER is crawled as a folder and, served on
+loopback, along its links from the START paths. Both crawls run twice over one database.
+
+The exact answer takes the stored fingerprints in the order in which the pages were judged. Each fingerprint
+is compared with all canonical pages before it, by the rule and the stored sketches.
 """
 
 from __future__ import annotations

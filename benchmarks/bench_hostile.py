@@ -1,11 +1,14 @@
 """Hostile pages: seconds and memory from response to verdict, at most 1 s and 300 MB.
 
 Run as ``python -m benchmarks.bench_hostile [MODE…]``, modes of ``NEARDUP_CONTENT`` (default: body). Each page
-is judged in two sizes: ``huge``, as somebody would serve it to stop a crawl, and ``fits``, the largest that
-is within the limits of bytes and tags (if there is such a one), which costs most. Each in a fresh process,
-forked from one that has compiled and read other pages before, as a response of Scrapy that nobody has parsed
-yet; and as an item's bytes without an encoding. Memory is the growth of the peak, from ``/proc/self/status``:
-Linux only.
+is judged in two sizes:
+
+- ``huge``, as somebody would serve the page to stop a crawl;
+- ``fits``, the largest within the limits of bytes and tags (if there is such a one), which costs most.
+
+Each size is judged in a fresh process, forked from one that has compiled and read other pages before. The
+page is judged as a response of Scrapy that nobody has parsed yet, and as an item's bytes without an encoding.
+Memory is the growth of the peak, from ``/proc/self/status``: Linux only.
 
 A line a page: bytes, verdict, seconds of the processor, MB and seconds of the clock by response, the same by
 bytes. At the end the limits are asserted, of the processor's time: one thread does it all, and other

@@ -2,11 +2,16 @@
 of their own.
 
 Run as ``python -m benchmarks.bench_images FOLDER…``. Every HTML page below a FOLDER is judged once with alt
-texts and once without, in an order that is random with a fixed seed; told is how many are new and duplicates,
-how many verdicts differ, and P and R of the pairs (page, canonical page) against an exact resemblance of 0.8
-and more (P) of the texts *without* alt texts, and of those with them. The galleries: 200 pages of the same
-words of a real page, and 20 images each, whose alt texts of 2 to 6 words are drawn from another page's words;
-different galleries, none of them a copy of another. Told is how many are called duplicates all the same.
+texts and once without. The order is random with a fixed seed. The output tells:
+
+- how many pages are new and how many are duplicates;
+- how many verdicts differ;
+- P and R of the pairs (page, canonical page) against an exact resemblance of 0.8 and more (P). Both are given
+  of the texts *without* alt texts, and of those with them.
+
+The galleries are 200 pages of the same words of a real page, with 20 images each. The alt texts of the images
+are 2 to 6 words drawn from another page's words. So the galleries are different, none of them a copy of
+another. The output tells how many are called duplicates all the same.
 """
 
 from __future__ import annotations
@@ -95,7 +100,8 @@ def galleries(content: str) -> None:
 
 def _gallery(boilerplate: list[str], pool: list[str], draw: random.Random) -> str:
     images = "".join(
-        f'<a href="/{draw.random()}"><img src="{draw.random()}.jpg" alt="{escape(" ".join(draw.choices(pool, k=draw.randint(*WORDS_OF_ALT))))}"></a>'
+        f'<a href="/{draw.random()}"><img src="{draw.random()}.jpg"'
+        f' alt="{escape(" ".join(draw.choices(pool, k=draw.randint(*WORDS_OF_ALT))))}"></a>'
         for _ in range(IMAGES)
     )
     half = len(boilerplate) // 2

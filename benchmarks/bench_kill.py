@@ -2,13 +2,18 @@
 same.
 
 Run as ``python -m benchmarks.bench_kill [--kills 200] [--database sqlite|postgresql|mysql] [--pages FOLDER]
-[--seed N] [--closing]``. Crawls some of the folders below FOLDER (``tests/pages`` unless given), kills the
-process (``scrapy crawl site``) at a moment drawn evenly from the time such a crawl takes, checks the
-database, crawls again to the end and compares; then all of FOLDER in the same way, over the same database;
-and so on with a new one, until there have been so many kills. A reader of its own looks at the database every
-20 ms meanwhile: what it has seen must stay. ``neardup db check`` follows every kill and every restart. With
-``--closing`` the moment is drawn from the time between Scrapy's "Closing spider" and the end of the process.
-Prints a table and fails if any count of it is not zero.
+[--seed N] [--closing]``. One turn has these steps:
+
+- crawl some of the folders below FOLDER (``tests/pages`` unless given);
+- kill the process (``scrapy crawl site``) at a moment drawn evenly from the time such a crawl takes;
+- check the database;
+- crawl again to the end and compare.
+
+Then all of FOLDER is crawled in the same way, over the same database. Turns go on with a new database until
+there have been so many kills. Meanwhile a reader of its own looks at the database every 20 ms: what the
+reader has seen must stay. ``neardup db check`` follows every kill and every restart. With ``--closing`` the
+moment is drawn from the time between Scrapy's "Closing spider" and the end of the process. Prints a table and
+fails if any count of it is not zero.
 """
 
 from __future__ import annotations

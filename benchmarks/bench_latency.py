@@ -2,14 +2,24 @@
 
 Run as ``python -m benchmarks.bench_latency [--pages 3000] [--delay 0.05] [--long 200000] [--out FILE]``.
 
-**Latency.** A task in the event loop sleeps 5 ms again and again and notes how much later than that it wakes,
-while a crawl of made-up tiny pages (Scrapy's real engine, no network; 100 pages a second) runs: without the
-add-on; with it and nothing written until the end, so that what judging costs is told from what storing costs;
-on SQLite; on PostgreSQL; and on PostgreSQL through a proxy that delays each piece by ``--delay`` seconds.
-**Back-pressure.** The same at full speed with the slow database: rows that wait, and pages a second.
-**Memory.** The resident set over a crawl of so many pages at full speed, with the add-on and without, and how
-much of the growth the known pages, index and sketches explain. Every crawl is a process of its own; each
-counts its rows at the end.
+**Latency.** A task in the event loop sleeps 5 ms again and again and notes how much later than that it wakes.
+Meanwhile a crawl of made-up tiny pages runs (Scrapy's real engine, no network; 100 pages a second), in these
+ways:
+
+- without the add-on;
+- with the add-on and nothing written until the end, so that what judging costs is told from what storing
+  costs;
+- on SQLite;
+- on PostgreSQL;
+- on PostgreSQL through a proxy that delays each piece by ``--delay`` seconds.
+
+**Back-pressure.** The same crawl runs at full speed with the slow database: rows that wait, and pages a
+second.
+
+**Memory.** The resident set is measured over a crawl of so many pages at full speed, with the add-on and
+without. The table tells how much of the growth the known pages, index and sketches explain.
+
+Every crawl is a process of its own, and counts its rows at the end.
 """
 
 from __future__ import annotations
@@ -132,7 +142,11 @@ async def crawl(arguments: argparse.Namespace) -> dict[str, Any]:
     crawler = AsyncCrawlerRunner(settings).create_crawler(MadePages)
     probe = Probe(crawler, write=arguments.mode != "judged")
     kept: dict[str, int] = {}
-    crawler.signals.connect(lambda: kept.update(sizes(probe.neardup)) if probe.neardup else None, signals.spider_closed, weak=False)  # fmt: skip
+    crawler.signals.connect(
+        lambda: kept.update(sizes(probe.neardup)) if probe.neardup else None,
+        signals.spider_closed,
+        weak=False,
+    )
     await AsyncCrawlerRunner(settings).crawl(crawler, pages=arguments.pages)
     stats = crawler.stats.get_stats()
     assert stats["finish_reason"] == "finished", stats

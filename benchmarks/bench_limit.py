@@ -2,12 +2,16 @@
 
 ``python -m benchmarks.bench_limit FOLDER… [--n 1000000 60000000] [--out FOLDER]``
 
-Counts the cache lines that searches touch (nodes of the tree; runs of lines of leaves), by a copy of
-``neardup/index/walk.py`` with counters, made when this runs; measures how long memory takes for as many
-independent reads of random lines, or of random runs of lines, in arrays of the same size, with nothing else
-to do and as many in flight as the machine can have; and how long the searches take. The ratio is what is left
-to gain, at most. Upper nodes of the tree stay in the cache, which the reads of random nodes do not know, so
-that a ratio below 1 is possible. Times are CPU times of one thread, medians of five.
+The benchmark takes three measures:
+
+- the cache lines that searches touch (nodes of the tree; runs of lines of leaves). A copy of
+  ``neardup/index/psm/walk.py`` with counters counts the lines; the copy is made when this runs;
+- how long memory takes for as many independent reads of random lines, or of random runs of lines;
+- how long the searches take.
+
+The reads are in arrays of the same size, with nothing else to do and as many in flight as the machine can
+have. The ratio is what is left to gain, at most. Upper nodes of the tree stay in the cache, but the nodes
+read at random do not. So a ratio below 1 is possible. Times are CPU times of one thread, medians of five.
 """
 
 from __future__ import annotations
@@ -225,9 +229,9 @@ def write(arguments: argparse.Namespace, head: list[str], rows: list[list[object
     lines = [
         "# Searches of the PSM index against what memory allows", "",
         *header("python -m benchmarks.bench_limit", n=sizes, recall=f"{RECALL} asked"), "",
-        f"Written by `python -m benchmarks.bench_limit`; {arguments.timed} queries, recall {RECALL} asked, per query. memory ns =",
-        "node lines × node ns + leaves × run ns, the time of as many independent random reads in arrays of the same sizes and",
-        "nothing else; ratio = search ns / memory ns.", "",
+        f"Written by `python -m benchmarks.bench_limit`; {arguments.timed} queries, recall {RECALL} asked,",
+        "per query. memory ns = node lines × node ns + leaves × run ns, the time of as many independent",
+        "random reads in arrays of the same sizes and nothing else; ratio = search ns / memory ns.", "",
     ]  # fmt: skip
     (arguments.out / "limit.md").write_text("\n".join(lines + table(head, rows)).rstrip() + "\n")
 

@@ -1,12 +1,12 @@
 """Several crawls at once on one database: what they find together, against one crawl that sees it all.
 
 Run as ``python -m benchmarks.bench_many [--processes 2 4] [--database postgresql|mysql|sqlite] [--pages
-FOLDER] [--interval S] [--delay S]``. Serves FOLDER (``tests/pages`` unless given) as so many mirrors on
-loopback and crawls each from its index pages in a process of its own (the ready project's spider), all at
-once, on one new database; for comparison one process crawls all the mirrors. Counts pages, canonical pages,
-duplicates, and pairs that were reconciled; and how long after its verdict a page of one crawl was known to
-another. Fails if any chain, double row, or page without a row is left, or if pages with equal fingerprints
-have more than one canonical page.
+FOLDER] [--interval S] [--delay S]``. FOLDER (``tests/pages`` unless given) is served as so many mirrors on
+loopback. Each mirror is crawled from its index pages in a process of its own (the ready project's spider),
+all at once, on one new database. For comparison one process crawls all the mirrors. Counted are pages,
+canonical pages, duplicates, and pairs that were reconciled. The table also tells how long after its verdict a
+page of one crawl was known to another. The benchmark fails if any chain, double row, or page without a row is
+left. It also fails if pages with equal fingerprints have more than one canonical page.
 """
 
 from __future__ import annotations

@@ -2,15 +2,19 @@
 loopback.
 
 Run as ``python -m benchmarks.bench_mirrors [--corpora FOLDER] [--debian PACKAGE,PACKAGE] [--only WORDS]
-[--actions default,…]``. The mirrors: the Clang manuals 13 to 16 and the site of Kafka 3.6 to 3.9, both
-archives in FOLDER, and Debian's documentation packages, fetched by ``apt-get download`` (groups of packages
-are separated by semicolons; each is one mirror). A first page links to the index page of each part. Each
-mirror is crawled by ``scrapy crawl`` in a process of its own, without the add-on and with it.
+[--actions default,…]``. The mirrors are:
 
-The truth is computed without any code of neardup: lxml's text of the body, its 3-word shingles, and greedy
-stars of an exact resemblance of at least .9, in the order of the paths. A star is found when any of its pages
-is. Reported are pages and stars, those that were lost, and the requests until 90, 95 and 99 % of the stars
-were found. The exit code is 1 if the defaults lost any.
+- the Clang manuals 13 to 16 and the site of Kafka 3.6 to 3.9, both archives in FOLDER;
+- Debian's documentation packages, fetched by ``apt-get download``. Groups of packages are separated by
+  semicolons; each group is one mirror.
+
+A first page links to the index page of each part. Each mirror is crawled by ``scrapy crawl`` in a process of
+its own, without the add-on and with it.
+
+The truth is computed without any code of neardup. The text of the body is lxml's, and its 3-word shingles are
+compared. The pages form greedy stars of an exact resemblance of at least .9, in the order of the paths. A
+star is found when any of its pages is. Reported are pages and stars, those that were lost, and the requests
+until 90, 95 and 99 % of the stars were found. The exit code is 1 if the defaults lost any.
 """
 
 from __future__ import annotations

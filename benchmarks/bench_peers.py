@@ -4,14 +4,17 @@ Run as ``python -m benchmarks.bench_peers [--n N] [--queries M] [--uniform] [--o
 FOLDER…`` with the extra ``bench`` installed. Data: :mod:`benchmarks.fingerprints`, half the queries
 near-duplicates of stored documents.
 
-In each of 3 rounds each index is built anew, one after the other, so that what else the machine does hits all
-alike; the median of the rounds counts. Most of the fingerprints are inserted in bulk (chunks of up to N/16),
-the last N/10 but at most 10,000 one by one; training counts as bulk. An index that is slow stops when its
-time (``--seconds`` for bulk; a fifth of it for each of one by one, online and batch) is over: its own n
-stands in the table, and only matches among its n count. R_F (Sood, eq. 7.4): queries for which any match was
-found, of those that have one; R_A (eq. 7.5): matches found, of all. An index said to be exact must find all,
-or the run stops; so it does if an answer is wrong or one is missing. Bytes a fingerprint: growth of the
-process's resident memory.
+In each of 3 rounds each index is built anew, one after the other. So what else the machine does hits all
+alike. The median of the rounds counts. Most of the fingerprints are inserted in bulk, in chunks of up to
+N/16. The last N/10, but at most 10,000, are inserted one by one. Training counts as bulk.
+
+An index that is slow stops when its time is over. Bulk has ``--seconds``; one by one, online and batch have a
+fifth of ``--seconds`` each. The table shows the n of that index, and only matches among its n count.
+
+R_F (Sood, eq. 7.4) is the share of the queries with a match for which any match was found. R_A (eq. 7.5) is
+the share of all matches that were found. An index said to be exact must find all, or the run stops. The run
+also stops if an answer is wrong or one is missing. Bytes a fingerprint: growth of the process's resident
+memory.
 """
 
 from __future__ import annotations
@@ -292,13 +295,17 @@ def line(result: Result) -> str:
         name += f" (online without hashing text {rate(result.online_without_hashing)}/s)"
     columns = [
         name, f"{result.n:,}", rate(result.bulk), rate(result.one_by_one), rate(result.online),
-        rate(result.batch), f"{result.queries:,}", f"{result.bytes_each:.0f}", f"{result.first_recall:.4f}", every,
+        rate(result.batch), f"{result.queries:,}", f"{result.bytes_each:.0f}", f"{result.first_recall:.4f}",
+        every,
     ]  # fmt: skip
     return f"| {' | '.join(columns)} |"
 
 
-HEAD = """| index | n | bulk inserts/s | one by one/s | online queries/s | batch queries/s | queries | bytes each | R_F | R_A |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
+_COLUMNS = (
+    "index", "n", "bulk inserts/s", "one by one/s", "online queries/s", "batch queries/s", "queries",
+    "bytes each", "R_F", "R_A",
+)  # fmt: skip
+HEAD = f"| {' | '.join(_COLUMNS)} |\n|---|" + "--:|" * (len(_COLUMNS) - 1)
 
 
 def machine() -> dict[str, str]:

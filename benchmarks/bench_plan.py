@@ -1,7 +1,7 @@
 """How near ``neardup plan`` comes to what is then measured.
 
 Run as ``python -m benchmarks.bench_plan [--n N…] [--stored FOLDER…]``. Each index is built at its full size
-and asked the same queries as the plan; the table has planned and measured side by side, of both the fastest
+and asked the same queries as the plan. The table has planned and measured side by side, of both the fastest
 of some rounds. ``--stored``: also with fingerprints made from the real pages below the folders
 (:mod:`benchmarks.fingerprints`), the plan seeing the first million of them. All queries are such that find
 nothing: that is what is planned.

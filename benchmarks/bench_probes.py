@@ -1,11 +1,15 @@
-"""How many probes a recall takes on real pages: a fixed number, as in the thesis, or all above one threshold,
-as in this project's index.
+"""How many probes a recall takes on real pages.
+
+Compared are a fixed number of probes, as in the thesis, and all above one threshold, as in this project's
+index.
 
 Run as ``python -m benchmarks.bench_probes FOLDER… [--bits 18 22 26]``. Every pair of distinct fingerprints at
-distance 1 to 3 of the pages below the folders counts (all of them: PSM_A, thesis, eq. 7.5), with so many
-prefix bits: about as many as log2 n - 6 for an index of n. Fixed numbers in the thesis's order (eq. 4.5) and
-in that of the calibrated odds, interpolated between whole ones; the mean over the queries with a pair for the
-threshold. The own prefix, which all probe, is not counted.
+distance 1 to 3 of the pages below the folders counts (all of them: PSM_A, thesis, eq. 7.5). ``--bits`` are
+the numbers of prefix bits: about log2 n - 6 for an index of n.
+
+Fixed numbers are given in the thesis's order (eq. 4.5) and in that of the calibrated odds, interpolated
+between whole ones. For the threshold, the mean over the queries with a pair is given. The own prefix, which
+all probe, is not counted.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Recall of PSM_F and PSM_A on the fingerprints of real pages, against the linear scan.
 
-Run as ``python -m benchmarks.bench_recall FOLDER… [--distance H] [--fill N]``. At targets of 0.90, 0.95 and
-0.99, the distinct fingerprints of all HTML pages below the folders are looked up and then added one by one,
-as a crawl does it; every pair at distance 1 to H counts (thesis, eqs. 7.4 and 7.5; exact twins are always
-found and would only flatter the figures). ``--fill`` first adds N random fingerprints, so that prefixes are
-as long as in a crawl of that size.
+Run as ``python -m benchmarks.bench_recall FOLDER… [--distance H] [--fill N]``. The targets are 0.90, 0.95 and
+0.99. The distinct fingerprints of all HTML pages below the folders are looked up and then added one by one,
+as a crawl does it. Every pair at distance 1 to H counts (thesis, eqs. 7.4 and 7.5). Exact twins are always
+found and would only flatter the figures. ``--fill`` first adds N random fingerprints, so that prefixes are as
+long as in a crawl of that size.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 no row is double.
 
 Run as ``python -m benchmarks.bench_resume [--crawls 20] [--pauses 3] [--database sqlite|postgresql|mysql]
-[--seed N]``. Crawls ``tests/pages`` along its links from a web server on loopback, one request at a time;
-pauses it by Ctrl-C at moments drawn evenly from the time such a crawl takes once it has begun, up to
-``--pauses`` times, and resumes it each time. In the end every page must have the verdict, the fingerprint and
-the canonical page that it has after an uninterrupted crawl. Prints a table and fails if any has not.
+[--seed N]``. ``tests/pages`` is crawled along its links from a web server on loopback, one request at a time.
+Ctrl-C pauses a crawl up to ``--pauses`` times, and each time the crawl is resumed. The moments are drawn
+evenly from the time such a crawl takes once it has begun. In the end every page must have the verdict, the
+fingerprint and the canonical page that it has after an uninterrupted crawl. Prints a table and fails if any
+has not.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 reads.
 
 Run as ``python -m benchmarks.bench_scale [--pages 10000000] [--databases sqlite postgresql mysql] [--out
-FILE]``. A new database of each kind is filled with made-up pages (``made_store``) in bulk, and with the last
-100,000 by the crawl's own writer, 500 at a time. Each start is a process of its own: one that reads the
-tables and keeps a snapshot, and one that maps it. Numbers are shown only after what was stored, loaded and
-reported has been counted.
+FILE]``. A new database of each kind is filled with made-up pages (``made_store``) in bulk. The last 100,000
+pages are written by the crawl's own writer, 500 at a time. Each start is a process of its own: one that reads
+the tables and keeps a snapshot, and one that maps it. Numbers are shown only after what was stored, loaded
+and reported has been counted.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@ size.
 
 Run as ``python -m benchmarks.bench_sites [--only WORDS] [--quick] [--actions
 default,record,nofollow,drop,skip]``. Each site is served on loopback and crawled by ``scrapy crawl`` in a
-process of its own, with Scrapy's default order (depth first) or breadth first: without the add-on, with its
-defaults, and with the other actions that are asked for. ``neardup`` is that of the same tree. A row tells
-what exists, what was got, what was lost against the crawl without the add-on, and the requests until 90, 95
-and 99 % of the unique pages were found. Endless sites have a cap on requests; "finished" says that the crawl
-ended by itself. Sites of several crawls (new session ids, moved, known before) show the last crawl.
+process of its own. The order is Scrapy's default (depth first) or breadth first. A site is crawled without
+the add-on, with its defaults, and with the other actions that are asked for. ``neardup`` is that of the same
+tree. A row tells what exists, what was got, and what was lost against the crawl without the add-on. A row
+also tells the requests until 90, 95 and 99 % of the unique pages were found. Endless sites have a cap on
+requests; "finished" says that the crawl ended by itself. Sites of several crawls (new session ids, moved,
+known before) show the last crawl.
 
 The exit code is 1 if a crawl with the defaults lost a page or an item, or did not end. The rows of
 scrapy-redis need its package and ``redis-server``; no test depends on them.

@@ -1,8 +1,9 @@
 """The store: rows written a second, what ``put`` costs the event loop, start-up, bytes on disk.
 
-Run as ``python -m benchmarks.bench_store [URL]``. Without a URL it runs on a new SQLite file; the database of
-a URL must be empty but for its tables (``neardup db upgrade``), and keeps what is written. Fingerprints and
-URLs are made with a fixed seed. Every number is shown only after the rows have been counted in the database.
+Run as ``python -m benchmarks.bench_store [URL]``. Without a URL the benchmark runs on a new SQLite file. The
+database of a URL must be empty but for its tables (``neardup db upgrade``), and keeps what is written.
+Fingerprints and URLs are made with a fixed seed. Every number is shown only after the rows have been counted
+in the database.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ def verdicts(crawl_id: int) -> list[Verdict]:
     made: list[Verdict] = []
     for number in range(1, PAGES + 1):
         path = "/".join(rng.choices(WORDS, k=rng.randint(2, 5)))
-        url = f"https://www{rng.randrange(50)}.example.org/{path}/page-{number}.html?lang=en&session={rng.getrandbits(64):x}"
+        url = (
+            f"https://www{rng.randrange(50)}.example.org/{path}/page-{number}.html"
+            f"?lang=en&session={rng.getrandbits(64):x}"
+        )
         original = rng.choice(canonical) if number % DUPLICATE_EVERY == 0 else None
         if original is None:
             value, distance = rng.getrandbits(64), None

@@ -5,12 +5,14 @@ made of them.
 
 Stored fingerprints and queries are made from the pages below the folders (:mod:`benchmarks.fingerprints`),
 uniform and skewed ones. Smaller collections are parts of the largest, as in the thesis. Queries whose value
-is stored are left out, since there exact duplicates were removed; of the others the first are asked, as many
-as fit in ``--budget`` seconds. ``--queries`` is the largest batch of figure 10, where all queries of the
-batch stand in Manku's tables, while the searches themselves are timed on parts: at most ``--asked`` queries
-in three of the chunks for PSM (of the F still open, half of the matched ones are counted), as many stored
-fingerprints as fit in the budget for Manku. Times are CPU times of one thread (``time.process_time``),
-medians of three interleaved repetitions.
+is stored are left out, since in the thesis exact duplicates were removed. Of the other queries the first are
+asked, as many as fit in ``--budget`` seconds.
+
+``--queries`` is the largest batch of figure 10. All queries of the batch stand in Manku's tables, while the
+searches themselves are timed on parts. For PSM, at most ``--asked`` queries are timed in three of the chunks;
+of the F still open, half of the matched ones are counted. For Manku, as many stored fingerprints are timed as
+fit in the budget. Times are CPU times of one thread (``time.process_time``), medians of three interleaved
+repetitions.
 
 ``thesis.json`` is written after every step; ``thesis.md`` and the plots at the end, or with ``--report`` from
 it alone.

@@ -3,10 +3,15 @@ look-up's worst case.
 
 ``python -m benchmarks.bench_twins [--pages 100000] [--twins 10000] [--words 60] [--scope any] [--index psm]``
 
-Judges so many pages with the same words, each in another order, then copies of a sample of them, spread over
-all ages. Says how many were found (all: asserted), how long a page took, its words and sketch included, what
-the digests take of memory, and how long those of a snapshot take to be read. The time of the processor is
-that of all threads.
+The benchmark judges so many pages with the same words, each in another order. Then it judges copies of a
+sample of these pages, spread over all ages. The output says:
+
+- how many copies were found (all: asserted);
+- how long a page took, its words and sketch included;
+- what the digests take of memory;
+- how long the digests of a snapshot take to be read.
+
+The time of the processor is that of all threads.
 """
 
 from __future__ import annotations

@@ -125,7 +125,8 @@ def majority(planes: npt.NDArray[np.uint64], length: int) -> np.uint64:
 
 @compiled
 def make(
-    rows: npt.NDArray[np.int64], to: int, seed: np.uint64, edit_seed: np.uint64, edits: tuple[float, float], share: float,
+    rows: npt.NDArray[np.int64], to: int, seed: np.uint64, edit_seed: np.uint64, edits: tuple[float, float],
+    share: float,
     everywhere: npt.NDArray[np.uint64], tokens: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64], values: npt.NDArray[np.uint64], weights: npt.NDArray[np.float32],
 ) -> None:  # fmt: skip

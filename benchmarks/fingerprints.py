@@ -1,21 +1,25 @@
 """Large collections of fingerprints like those of real pages, with bit weights for queries.
 
-``real(folders)`` reads the HTML pages below folders. ``simulated(n, seed, folders)`` makes n fingerprints of
-documents drawn from the words of those pages: document i depends on (seed, i) alone, so any part can be made
-again, by any number of threads. ``simulated_queries(m, seed, folders, stored_seed=, stored=)`` makes m
-queries with weights, the first half of them near-duplicates of stored documents (``rows[i]`` says of which,
--1 for none); ``near_duplicates(rows, …)`` makes these alone. ``uniform`` and ``uniform_queries`` take the
-same documents, but XOR each stored value with a random mask of its row, and each query with the mask of the
-row it is like (and turn the signs of its weights to suit): values are then uniform, while distances and weak
-bits stay those of text. ``load(n, folders)`` gives values and queries of one benchmark and keeps them in the
-cache folder, ``NEARDUP_BENCH_CACHE`` or ``neardup-bench`` below the temporary folder, as ``.npy`` and
-``.npz`` files.
+- ``real(folders)`` reads the HTML pages below folders.
+- ``simulated(n, seed, folders)`` makes n fingerprints of documents drawn from the words of those pages.
+  Document i depends on (seed, i) alone, so any part can be made again, by any number of threads.
+- ``simulated_queries(m, seed, folders, stored_seed=, stored=)`` makes m queries with weights. The first half
+  are near-duplicates of stored documents; ``rows[i]`` says of which, -1 for none.
+- ``near_duplicates(rows, …)`` makes the near-duplicates alone.
+- ``uniform`` and ``uniform_queries`` take the same documents. ``uniform`` XORs each stored value with a
+  random mask of its row. ``uniform_queries`` XORs each query with the mask of the row that the query is like,
+  and turns the signs of the weights to suit. Values are then uniform, while distances and weak bits stay
+  those of text.
+- ``load(n, folders)`` gives values and queries of one benchmark and keeps both in the cache folder, as
+  ``.npy`` and ``.npz`` files. The cache folder is ``NEARDUP_BENCH_CACHE``, or ``neardup-bench`` below the
+  temporary folder.
 
 A simulated document has the length of a random page, at most ``MOST_TOKENS`` words. A word comes from all
-pages alike with the chance ``GLOBAL_SHARE`` (random page, random word of it: stop words as often as in text),
-else from the document's own topic, one random page. A near-duplicate is the same list of words after
-deleting, replacing or inserting 1 to 5 % of them. Words have the scheme's hashes, and the SimHash is exactly
-``simhash.fingerprint`` of the counted words; it takes 2.5 µs a document and core.
+pages alike with the chance ``GLOBAL_SHARE``. Such a word is a random word of a random page, so stop words are
+as frequent as in text. Any other word comes from the document's own topic, one random page. A near-duplicate
+is the same list of words after deleting, replacing or inserting 1 to 5 % of them. Words have the scheme's
+hashes, and the SimHash is exactly ``simhash.fingerprint`` of the counted words. A SimHash takes 2.5 µs a
+document and core.
 
 ``python -m benchmarks.fingerprints FOLDER… [--n N]`` makes such a benchmark, prints its paths and measures
 how skewed it is.

@@ -1,7 +1,8 @@
 """The page of benchmarks in the manual, from the result files.
 
-``python -m benchmarks.pages`` writes ``docs/benchmarks/index.md``: a row for each file in ``benchmarks/results/``, with the command, machine,
-date, n and recall that the file names at its top. ``--check`` writes nothing and ends with 1 if the page is not what it would write.
+``python -m benchmarks.pages`` writes ``docs/benchmarks/index.md``, with a row for each file in
+``benchmarks/results/``. A row has the command, machine, date, n and recall that the file names at its top.
+``--check`` writes nothing and ends with 1 if the page is not what it would write.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ The date is the day on which the figures were noted. Figures of different machin
 
 
 def facts(path: Path) -> dict[str, str]:
-    """What a result file says at its top, as lines ``- name: value``; with its ``title``. ValueError names what is missing."""
+    """What a result file says at its top, as lines ``- name: value``; with its ``title``. ValueError names
+    what is missing.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
     found = {"title": lines[0].removeprefix("# ")}
     for line in lines[1:30]:

@@ -1,9 +1,10 @@
 """What :mod:`benchmarks.bench_peers` compares: one adapter for each index, all with the same few methods.
 
-Every adapter searches at distance ≤ 3. Where a library means something else by its limit, the adapter asks it
-for what gives ≤ 3, found out on a pair at distance exactly 3: faiss' radius is strict (4 is passed), gaoya's
-documentation says "less than or equal" but its code says "less than". HNSW indexes have no search by radius:
-the ``_NEAREST`` nearest are taken and those farther than 3 dropped, so no R_A is given for them.
+Every adapter searches at distance ≤ 3. Where a library means something else by its limit, the adapter asks
+for what gives ≤ 3. The right value was found out on a pair at distance exactly 3. The radius of faiss is
+strict (4 is passed). gaoya's documentation says "less than or equal", but its code says "less than". HNSW
+indexes have no search by radius. The ``_NEAREST`` nearest are taken and those farther than 3 dropped, so no
+R_A is given for HNSW indexes.
 
 datasketch has MinHash, weighted MinHash and HyperLogLog; none of its indexes searches by Hamming distance, so
 it is left out.
@@ -306,7 +307,8 @@ class Usearch(Peer):
         return self.index.search(queries, _NEAREST, threads=1)
 
     def rows(self, answer: Any) -> Rows:
-        return np.asarray(answer.keys)[np.asarray(answer.distances) <= DISTANCE].astype(np.int64).tolist()  # type: ignore[no-any-return]
+        keys, distances = np.asarray(answer.keys), np.asarray(answer.distances)
+        return keys[distances <= DISTANCE].astype(np.int64).tolist()  # type: ignore[no-any-return]
 
     def batch_rows(self, answer: Any) -> list[Rows]:
         return [self.rows(answer[i]) for i in range(len(answer))]

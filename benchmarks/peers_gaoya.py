@@ -1,11 +1,13 @@
 """gaoya's SimHash index for :mod:`benchmarks.bench_peers`.
 
-Its Python interface takes only text, and hashes words its own way. To give it the same fingerprints, each is
-turned into a text of some 60 made-up words that has exactly this SimHash in gaoya (``gaoya_texts``, asserted
-for some of each call); the time that gaoya takes to hash the same texts is measured beside each insertion and
-taken off. A query's own share is often too small beside the hashing to be told from noise: the table shows
-queries/s with the hashing, and beside the name what it would be without (which then lacks the call from
-Python too), if that is at least a fifth of the time.
+gaoya's Python interface takes only text, and hashes words its own way. To give gaoya the same fingerprints,
+each is turned into a text of some 60 made-up words that has exactly this SimHash in gaoya. ``gaoya_texts``
+makes the texts, and asserts some of each call. The time that gaoya takes to hash the same texts is measured
+beside each insertion and taken off.
+
+A query's own share is often too small beside the hashing to be told from noise. So the table shows queries/s
+with the hashing. Beside the name stands what queries/s would be without the hashing, if that is at least a
+fifth of the time. That figure lacks the call from Python, too.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def psm(whole: Words, m: int, asked: Asked, k: int, budget: float, *, only_first
     facts["sorting"] = (time.process_time() - started) / len(asked.values) * 1e6
     facts["us"] += facts["sorting"]
     return facts | {
-        "k": k, "p": p_of(m), "chunks": number, "chunks timed": len(chunks), "queries timed": len(part.values),
+        "k": k, "p": p_of(m), "chunks": number, "chunks timed": len(chunks),
+        "queries timed": len(part.values),
     }  # fmt: skip
 
 

@@ -57,8 +57,8 @@ def _pop(costs: Reals, codes: Ints, size: int) -> int:
 def _prepare(weights: Weights, p: int, calibrated: bool, work: Reals, masks: Words) -> None:
     """Costs of the p leading bits, ascending (work[0]), their masks, and a cost for each size (work[1]).
 
-    Cost: -log of the probability to flip, eq. 4.5; or, ``calibrated``, of the odds of this project under the
-    condition that H bits differ in all.
+    The cost of a bit is -log of the probability to flip, eq. 4.5. With ``calibrated``, the cost is -log of
+    the odds of this project under the condition that H bits differ in all.
     """
     costs, sizes, wide, odds = work[0], work[1], work[2], work[3]
     squares = 0.0

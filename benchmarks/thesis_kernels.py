@@ -245,10 +245,13 @@ def exact(
 ) -> None:
     """Manku et al. (``offsets`` of shape (t, 0): binary search), or multi-index hashing with direct offsets.
 
-    ``tables``: (t, n), each permuted and sorted; ``segments``: (t, s, 2); ``bits``: width of the prefix of
-    each; ``radii``: 0 or 1 bits flipped in it; ``earlier``: (t, t), row t the prefix bits of table u as table
-    t permutes them. ``met`` receives the differences, in the order of the fingerprint's own bits; ``ends[i]``
-    how many there are after query i.
+    - ``tables``: (t, n), each permuted and sorted.
+    - ``segments``: (t, s, 2).
+    - ``bits``: width of the prefix of each.
+    - ``radii``: 0 or 1 bits flipped in the prefix.
+    - ``earlier``: (t, t), row t the prefix bits of table u as table t permutes them.
+    - ``met`` receives the differences, in the order of the fingerprint's own bits.
+    - ``ends[i]`` receives how many differences there are after query i.
     """
     total = 0
     for i in range(queries.size):

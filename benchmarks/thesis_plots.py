@@ -26,7 +26,8 @@ COLOURS = {
     "project equal": "black",
 }
 NAMES = {
-    "psm": "PSM", "manku4": "Manku 4", "manku10": "Manku 10", "mih": "multi-index", "project equal": "this project .95",
+    "psm": "PSM", "manku4": "Manku 4", "manku10": "Manku 10", "mih": "multi-index",
+    "project equal": "this project .95",
 }  # fmt: skip
 
 

@@ -126,15 +126,17 @@ def recall_tables(facts: Facts) -> list[str]:
         for kind, of in KINDS.items():
             curve = recall[f"thesis {kind}"]["curve"]
             rows.append([
-                millions(n), recall["p"], of, recall["with a match"] if kind == "first" else recall["matches"],
+                millions(n), recall["p"], of,
+                recall["with a match"] if kind == "first" else recall["matches"],
                 *(curve[k] for k in SHOWN_FLIPS),
             ])  # fmt: skip
     lines += table(
         ["n", "p", "", "queries with a match, or matches", *(f"k = {k}" for k in SHOWN_FLIPS)], rows
     )
     lines += [
-        "Flips for a recall, same prefix bits: fixed k (least whole one; in brackets interpolated, to compare with means) in the",
-        "thesis's order (eq. 4.5) and in this project's, and the mean when all above a threshold are tried, as this project's index does:", "",
+        "Flips for a recall, same prefix bits: fixed k (least whole one; in brackets interpolated, to",
+        "compare with means) in the thesis's order (eq. 4.5) and in this project's, and the mean when all",
+        "above a threshold are tried, as this project's index does:", "",
     ]  # fmt: skip
     rows = []
     for n in sizes(facts):
@@ -210,13 +212,17 @@ def table_tables(facts: Facts) -> list[str]:
         rows.append(row)
     lines = [
         f"### Figures 7b and 7c: tables, candidates and time at n = {millions(n)}", "",
-        "Candidates by eq. 6.6 and 6.21 are those of uniform fingerprints, for all matches. A PSM table counts as eq. 7.6.", "",
+        "Candidates by eq. 6.6 and 6.21 are those of uniform fingerprints, for all matches. A PSM table",
+        "counts as eq. 7.6.", "",
     ]  # fmt: skip
     lines += table(
         ["", "tables", "candidates by formula", "candidates F", "µs F", "candidates A", "µs A"], rows
     )
     rows = [
-        [p, c["k first"], c["k all"], c["first"]["us"], c["all"]["us"], c["first"]["queries"], c["all"]["queries"]]
+        [
+            p, c["k first"], c["k all"], c["first"]["us"], c["all"]["us"], c["first"]["queries"],
+            c["all"]["queries"],
+        ]
         for p, c in facts.get("prefixes", {}).items()
     ]  # fmt: skip
     lines += [f"### Figure 5: flips for recall .95, and time, against p at n = {millions(n)}", ""]
@@ -229,7 +235,8 @@ def batch_table(facts: Facts) -> list[str]:
         n, m = key.split()
         manku, first, all_ = cells["manku"], cells["psm first"], cells["psm all"]
         rows.append([
-            millions(n), millions(m), first["chunks"], f"{first['k']}, {all_['k']}", first["us"], all_["us"], manku["us"],
+            millions(n), millions(m), first["chunks"], f"{first['k']}, {all_['k']}", first["us"], all_["us"],
+            manku["us"],
             manku["us"] / all_["us"], manku["us"] / first["us"], all_["preparing"], all_["queries timed"],
             manku["stored timed"],
         ])  # fmt: skip
@@ -239,16 +246,18 @@ def batch_table(facts: Facts) -> list[str]:
     ]  # fmt: skip
     lines = [
         "### Figure 10: batch mode, µs a query of the batch", "",
-        "PSM: choosing the flips, sorting the batch, and for each chunk of F, as large as the batch, its 2^p offsets and the",
-        "search, p = log2 of the batch; timed on at most three chunks and scaled to all. Manku: four tables over the whole",
-        "batch, searched for the fingerprints of F. No reading of files, which is the same for both.", "",
+        "PSM: choosing the flips, sorting the batch, and for each chunk of F, as large as the batch, its 2^p",
+        "offsets and the search, p = log2 of the batch; timed on at most three chunks and scaled to all.",
+        "Manku: four tables over the whole batch, searched for the fingerprints of F. No reading of files,",
+        "which is the same for both.", "",
     ]  # fmt: skip
     lines += table(head, rows)
     own = facts.get("batch project")
     if own:
         lines += [
-            f"This project's batch mode (`neardup.collection.matching`, one thread): {millions(own['batch'])} queries in {millions(own['n'])}",
-            "fingerprints in random order, which are read, grouped and searched; once:", "",
+            "This project's batch mode (`neardup.collection.matching`, one thread):",
+            f"{millions(own['batch'])} queries in {millions(own['n'])} fingerprints in random order, which",
+            "are read, grouped and searched; once:", "",
         ]  # fmt: skip
         shown = (("first", "F, .95 asked"), ("all", "A, .95 asked"), ("exact all", "A, exact"))
         lines += table(["", "µs", "recall"], [[t, own[k]["us"], own[k]["recall"]] for k, t in shown])
@@ -264,11 +273,12 @@ def write(folder: Path) -> None:
         f"- date: {whole['machine']['date']}",
         f"- n: {whole['settings']['n']:,}",
         "- recall: .95, see the tables", "",
-        "Written by `python -m benchmarks.bench_thesis`. CPU time (`time.process_time`) of one thread, medians of three",
-        "interleaved repetitions. F: first match; A: all matches. A match differs in 1 to 3 bits; queries whose exact value is",
-        "stored are left out. k counts combinations flipped, the query's own prefix not among them. Exact systems were asserted to",
-        "agree with each other and with a linear scan. Smaller n are parts of the largest, so fewer queries have a match there.",
-        "Times and recalls are those of the first queries of a random order, as many as the tables say.", "",
+        "Written by `python -m benchmarks.bench_thesis`. CPU time (`time.process_time`) of one thread,",
+        "medians of three interleaved repetitions. F: first match; A: all matches. A match differs in 1 to 3",
+        "bits; queries whose exact value is stored are left out. k counts combinations flipped, the query's",
+        "own prefix not among them. Exact systems were asserted to agree with each other and with a linear",
+        "scan. Smaller n are parts of the largest, so fewer queries have a match there. Times and recalls",
+        "are those of the first queries of a random order, as many as the tables say.", "",
     ]  # fmt: skip
     about = {**whole["machine"], **whole["settings"]}
     lines += table(["machine and settings", ""], [[k, str(v)] for k, v in about.items()])

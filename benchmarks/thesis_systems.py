@@ -276,7 +276,8 @@ def adaptive_curve(asked: Asked, truth: Truth, p: int, thresholds: Sequence[floa
     matched = int((truth.counts > 0).sum())
     out = np.zeros((len(thresholds), 4), dtype=np.int64)
     kernels.adaptive(
-        asked.weights, truth.ends, truth.met, p, np.array(thresholds), np.zeros((24, 66)), np.zeros(192, np.uint64),
+        asked.weights, truth.ends, truth.met, p, np.array(thresholds), np.zeros((24, 66)),
+        np.zeros(192, np.uint64),
         np.zeros(MOST_PROBES, np.uint64), np.zeros(MOST_PROBES), out,
     )  # fmt: skip
     return [

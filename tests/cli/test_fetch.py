@@ -98,7 +98,8 @@ class TestRedirects:
     def test_the_first_place_stays_at_the_address_it_had(
         self, site: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # The name's address is asked for once: a server that then answers with another one (DNS rebinding) changes nothing.
+        # The name's address is asked for once: a server that then answers with another one (DNS rebinding)
+        # changes nothing.
         asked: list[object] = []
         resolve = socket.getaddrinfo
 

@@ -159,7 +159,8 @@ class TestMatch:
 
         def found(every: bool) -> list[tuple[int, int, int]]:
             options = Options(search=search, every=every, chunk_rows=300)
-            return match(queries, values, weak_bits=packed, options=options).tolist()  # type: ignore[no-any-return]
+            matches = match(queries, values, weak_bits=packed, options=options)
+            return matches.tolist()  # type: ignore[no-any-return]
 
         every, first = found(True), found(False)
         assert set(first) <= set(every)
@@ -296,7 +297,8 @@ class TestPairs:
         assert np.array_equal(found["second"], np.arange(1, 200_000))
 
     def test_skewed_values_are_not_compared_each_with_each(self) -> None:
-        # All in 2^32 of 2^64 values: half of the bits say nothing. Each with each would be 2 × 10^10 comparisons.
+        # All in 2^32 of 2^64 values: half of the bits say nothing. Each with each would be 2 × 10^10
+        # comparisons.
         rng = np.random.default_rng(5)
         spread = np.uint64(0x00FF00FF00FF00FF)
         values = rng.integers(0, 2**64, 200_000, dtype=np.uint64) & spread
@@ -547,7 +549,8 @@ class TestCommands:
 
 SLOW = """
 import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts in the background ignore it
+# A shell has what it starts in the background ignore SIGINT.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from neardup.collection import matching
 from neardup.cli.main import main
 run = matching.Matcher.run
@@ -646,9 +649,9 @@ class TestResume:
 
 def test_pyarrow_is_optional() -> None:
     # Whether or not it is here, nothing above but the Parquet tests needs it.
-    loaded = subprocess.run(
-        [sys.executable, "-c", "import sys, neardup.collection.matching, neardup.cli.main; print('pyarrow' in sys.modules)"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    code = "import sys, neardup.collection.matching, neardup.cli.main; print('pyarrow' in sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
     assert loaded.stdout.strip() == "False"
     assert importlib.util.find_spec("neardup.collection.fingerprint_files") is not None

@@ -30,7 +30,9 @@ def calendar(month: int) -> str:
 
 
 def requests_until_exhausted(watch: EndlessWatch, pages: list[str], *, most: int = 100_000) -> int | None:
-    """Requests of cluster 1 until it is exhausted, to duplicates of page 2 with these texts in turn and new links; None: never."""
+    """Requests of cluster 1 until it is exhausted, to duplicates of page 2 with these texts in turn and new
+    links; None: never.
+    """
     for number in range(most):
         if watch.led(1, watch.compare(1, 2, pages[number % len(pages)], new_links=True)):
             return number + 1

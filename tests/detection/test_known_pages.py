@@ -1,4 +1,6 @@
-"""The committed pages and what is known about them, by means that neardup has no part in; and the pages a detector knows."""
+"""The committed pages and what is known about them, by means that neardup has no part in; and the pages a
+detector knows.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ values = st.integers(0, 2**64 - 1)
 
 
 class KnownPagesMachine(RuleBasedStateMachine):
-    """Known pages against lists and a dict, through any number of snapshots. Only new URLs are added, as the detector does."""
+    """Known pages against lists and a dict, through any number of snapshots. Only new URLs are added, as the
+    detector does.
+    """
 
     rows = Bundle("rows")
 

@@ -1,4 +1,6 @@
-"""The sketches of canonical pages: what was put comes back, whatever was dropped, grown or loaded meanwhile."""
+"""The sketches of canonical pages: what was put comes back, whatever was dropped, grown or loaded
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ def test_whatever_is_put_dropped_and_loaded(seed: int, tmp_path: Any) -> None:
 
 
 def test_many_pages_and_their_snapshot_take_no_time_of_what_is_only_reserved(tmp_path: Any) -> None:
-    # From 131,072 slots on, address space for 2^32 of them is reserved: whoever looked at all of it took 20 seconds.
+    # From 131,072 slots on, address space for 2^32 of them is reserved: whoever looked at all of it took 20
+    # seconds.
     known = KnownSketches(SIZE)
     rows = (0, 5, 200_000, 262_149)
     for row in rows:

@@ -54,7 +54,8 @@ class TestNearest:
 
     @pytest.mark.parametrize("newer", list(itertools.product((False, True), repeat=3)))
     def test_arrays_of_before_and_after_others_were_added(self, newer: tuple[bool, ...]) -> None:
-        # What a thread may have in its hands while another one adds. Nothing is read outside of them: see the run with bounds checks.
+        # What a thread may have in its hands while another one adds. Nothing is read outside of them: see the
+        # run with bounds checks.
         index, values = filled()
         heads, lows, rests = index._heads.copy(), index._lows.copy(), index._rests.copy()
         more = np.random.default_rng(3).integers(0, ALL_ONES, size=100_000, dtype=np.uint64)

@@ -1,4 +1,6 @@
-"""Scope: which sites' pages a page is matched with, in the detector, over crawls, in ``neardup check``, and what the report says."""
+"""Scope: which sites' pages a page is matched with, in the detector, over crawls, in ``neardup check``, and
+what the report says.
+"""
 
 from __future__ import annotations
 

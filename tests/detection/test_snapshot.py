@@ -41,7 +41,9 @@ def same(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
 
 
 def forged(header: object, data: bytes = bytes(64)) -> bytes:
-    """A snapshot whose checksums of file and header are right, whatever the header says; the data begin at 512."""
+    """A snapshot whose checksums of file and header are right, whatever the header says; the data begin at
+    512.
+    """
     text = (header if isinstance(header, bytes) else json.dumps(header).encode()).ljust(512 - 40)
     start = struct.pack("<8sIIQ", b"\x89NEARDUP", 1, len(text), 512 + len(data))
     return start + mmh3.mmh3_x64_128_digest(start + text) + text + data

@@ -1,4 +1,5 @@
-"""One error page must not swallow a crawl: a site of real pages whose missing pages answer 200 with a page of the same template.
+"""One error page must not swallow a crawl: a site of real pages whose missing pages answer 200 with a page of
+the same template.
 
 And pages that are mostly template must not be taken for each other, once it is learned.
 """
@@ -40,8 +41,9 @@ assert len(MISSING) > FEWEST_ADDRESSES
 _CONTENT = re.compile(
     r'(?<=<div class="content" role="main">).*?(?=</div>\s*<div class="bottomnav")', re.DOTALL
 )
-_MESSAGE = """<h1>Not found</h1><p>There is no page {path} on this server. It may have been moved, or it has never been here. Please
-check the address for mistakes, try the search at the top of every page, or go back to the table of contents and look for it from there.
+_MESSAGE = """<h1>Not found</h1><p>There is no page {path} on this server. It may have been moved, or it has
+never been here. Please check the address for mistakes, try the search at the top of every page, or go back to
+the table of contents and look for it from there.
 If you think that this is an error of ours, write to the list of the users.</p>"""
 
 
@@ -120,7 +122,9 @@ SHORT = 40
 
 
 def items() -> dict[str, str]:
-    """Pages by path: a real page around sentences of other real pages. No sentence is on more than some of a hundred pages."""
+    """Pages by path: a real page around sentences of other real pages. No sentence is on more than some of a
+    hundred pages.
+    """
     found: dict[frozenset[str], str] = {}
     for path in sorted([*PAGES.glob("clang-13/*.html"), *PAGES.glob("apache/**/*.html")]):
         if path.name != "index.html":

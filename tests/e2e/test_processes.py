@@ -220,11 +220,13 @@ def test_stopped_crawl_goes_on_where_it_was(run: Run, manuals: Site) -> None:
 
     run.crawl(*arguments, "-s", "NEARDUP_ACTION=record")
 
-    # 12 pages of each of the four manuals, once each; what was stored before the stop has not been lost or doubled.
+    # 12 pages of each of the four manuals, once each; what was stored before the stop has not been lost or
+    # doubled.
     assert run.rows("SELECT COUNT(*), COUNT(DISTINCT url_key) FROM simhash_values") == [(48, 48)]
     assert run.rows("SELECT COUNT(*) FROM simhash_values WHERE crawl_id = 1") == [(stored_before,)]
     canonical = run.rows(
-        "SELECT COUNT(*) FROM duplicate_values d JOIN duplicate_values c ON c.duplicate_hash_id = d.actual_hash_id"
+        "SELECT COUNT(*) FROM duplicate_values d"
+        " JOIN duplicate_values c ON c.duplicate_hash_id = d.actual_hash_id"
     )
     assert canonical == [(0,)]
 

@@ -1,4 +1,6 @@
-"""The benchmark of large stores, small: what it makes is what the reports, the start of a crawl and the snapshot then say."""
+"""The benchmark of large stores, small: what it makes is what the reports, the start of a crawl and the
+snapshot then say.
+"""
 
 from __future__ import annotations
 

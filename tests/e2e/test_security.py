@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOSTILE = "http://a.example/\x1b[2J\r\n2026-01-01 [scrapy] forged\x9b\u202e\u2028\x00'; DROP TABLE crawls; --"
-"""A URL that clears a terminal, forges a line of a log, turns the direction of writing, and ends a statement."""
+"""A URL that clears a terminal, forges a line of a log, turns the direction of writing, and ends a statement.
+"""
 
 EVERY_MODULE = sorted([*CODE, *(ROOT / "migrations").rglob("*.py")])
 
@@ -76,7 +77,8 @@ class TestNothingStoredIsRun:
                 "executemany",
             }:
                 first = node.args[0] if node.args else None
-                # A pragma takes no parameters; those that are asked for are named in the code, and what is set is a number.
+                # A pragma takes no parameters; those that are asked for are named in the code, and what is
+                # set is a number.
                 made = isinstance(first, ast.JoinedStr | ast.BinOp)
                 pragma = "connection.exec_driver_sql(f'PRAGMA "
                 assert not made or ast.unparse(node).startswith(
@@ -217,7 +219,8 @@ import os, sys
 os.umask(int(sys.argv[1], 8))
 from tests.support.crawling import crawl
 from tests.support.spiders import Nothing
-crawl(Nothing, {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": f"sqlite:///{sys.argv[2]}/made/n.db"})
+database = f"sqlite:///{sys.argv[2]}/made/n.db"
+crawl(Nothing, {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": database})
 """
 
 

@@ -154,7 +154,10 @@ class TestFolders:
     ) -> None:
         outside, folder = tmp_path / "outside", tmp_path / "folder"
         write(outside, {"secret.html": WORDS, "no-ending": OTHER, "index.html": WORDS})
-        targets = ("alias.html", "leak.html", "out/secret.html", "out/", "in/page.html", "round/round/a.html", "loop.html", "leak-no-ending", "own/")  # fmt: skip
+        targets = (
+            "alias.html", "leak.html", "out/secret.html", "out/", "in/page.html", "round/round/a.html",
+            "loop.html", "leak-no-ending", "own/",
+        )  # fmt: skip
         write(folder, {"a.html": links(*targets), "sub/page.html": OTHER, "own/page.html": WORDS})
         (folder / "leak.html").symlink_to(outside / "secret.html")
         (folder / "leak-no-ending").symlink_to(outside / "no-ending")

@@ -1,4 +1,6 @@
-"""Whole crawls of made sites, with the add-on as it is by default: nothing may be lost that a crawl without it finds."""
+"""Whole crawls of made sites, with the add-on as it is by default: nothing may be lost that a crawl without
+it finds.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ KEEPING: dict[str, dict[str, Any]] = {
     "nofollow": {"NEARDUP_ACTION": "nofollow"},
     "record": {"NEARDUP_ACTION": "record"},
 }
-"""Settings with which a crawl gets all pages; ``nofollow`` withholds links only that the canonical page has, too."""
+"""Settings with which a crawl gets all pages; ``nofollow`` withholds links only that the canonical page has,
+too.
+"""
 
 ENDLESS_AFTER = 20
 """Instead of 200, so that the endless spaces end soon."""
@@ -40,7 +44,8 @@ ENDLESS_AFTER = 20
 _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
     spider.name: spider
     for spider in (
-        spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider, spiders.CaptchaSpider,
+        spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider,
+        spiders.CaptchaSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider,
     )
 }  # fmt: skip
@@ -59,7 +64,8 @@ def run(served: Served, settings: dict[str, Any], *, spider: str | None = None, 
     site = served.site
     served.begin()
     limits = {"CLOSESPIDER_PAGECOUNT": site.most_requests} if site.most_requests else {}
-    # Breadth first would find the listings of a shop one after the other; depth first, as Scrapy does it, is harder.
+    # Breadth first would find the listings of a shop one after the other; depth first, as Scrapy does it, is
+    # harder.
     lifo = "scrapy.squeues.LifoMemoryQueue"
     done: Crawl = crawl(
         _SPIDERS[spider or site.spider],
@@ -86,7 +92,9 @@ def errors(done: Outcome) -> dict[str, Any]:
 
 
 def loses_nothing(site: MadeSite, addon: dict[str, Any], *, crawls: int = 1, **arguments: str) -> Outcome:
-    """Crawl a site without the add-on and then, so many times on one database, with it; the last crawl is returned."""
+    """Crawl a site without the add-on and then, so many times on one database, with it; the last crawl is
+    returned.
+    """
     with serve_site(site) as served:
         without = run(served, {}, **arguments)
         for _ in range(crawls):
@@ -102,7 +110,8 @@ class TestKnownPages:
     def test_new_session_ids_in_each_crawl(self, action: str, addon: dict[str, Any]) -> None:
         done = loses_nothing(SessionIds(40), addon | KEEPING[action], crawls=3)
 
-        # All are copies of pages of the first crawl, the start without a session id too, which is known by its URL.
+        # All are copies of pages of the first crawl, the start without a session id too, which is known by
+        # its URL.
         assert done.stats["neardup/duplicates"] >= 40
         assert done.stats.get("neardup/requests_saved", 0) == 0
 
@@ -161,7 +170,9 @@ class TestShops:
         loses_nothing(Shop(50, 5, alike=alike), addon)
 
     def test_more_alike_products_than_an_endless_space_may_have(self, addon: dict[str, Any]) -> None:
-        """500 products in a row are near-alike, and behind listings that are: not one leads to anything new."""
+        """500 products in a row are near-alike, and behind listings that are: not one leads to anything
+        new.
+        """
         loses_nothing(Shop(500, 50, alike="names"), addon)
 
     def test_listings_that_lead_to_products_are_not_endless(self, addon: dict[str, Any]) -> None:
@@ -202,7 +213,9 @@ def requests_until(done: Outcome, count: int) -> int:
 
 
 class TestEndlessSpaces:
-    """They end, long before what their sites call endless, and all that is to be found beside them is found."""
+    """They end, long before what their sites call endless, and all that is to be found beside them is
+    found.
+    """
 
     @pytest.mark.parametrize(
         ("make", "after", "most"),

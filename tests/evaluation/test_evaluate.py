@@ -88,7 +88,8 @@ class TestMeasure:
         assert score.f1.value == pytest.approx(2 * right / (2 * right + wrong + missed))
 
     def test_interval_of_f1_holds_19_of_20_times(self) -> None:
-        # True rates of right, wrong and missed among the pairs that are either; F1 is then 2 · 0.7 / (2 · 0.7 + 0.3).
+        # True rates of right, wrong and missed among the pairs that are either; F1 is then 2 · 0.7 / (2 · 0.7
+        # + 0.3).
         drawn = np.random.default_rng(1).multinomial(200, (0.7, 0.1, 0.2), size=4000)
         truth = 1.4 / 1.7
         held = 0
@@ -131,7 +132,9 @@ class TestMeasure:
 
 
 class TestPairs:
-    """Four pairs: a copy labelled 1 (found), others labelled 1 (missed), a copy labelled 0 (wrong), others labelled 0."""
+    """Four pairs: a copy labelled 1 (found), others labelled 1 (missed), a copy labelled 0 (wrong), others
+    labelled 0.
+    """
 
     @pytest.fixture
     def four(self, tmp_path: Path) -> Path:
@@ -418,7 +421,8 @@ class TestPages:
     def test_index_that_finds_little_is_told_from_fingerprints(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # More than one leaf of the index holds, before the pages come: only then is there a choice of leaves to probe.
+        # More than one leaf of the index holds, before the pages come: only then is there a choice of leaves
+        # to probe.
         first, then = tmp_path / "1", tmp_path / "2"
         first.mkdir()
         for number in range(200):

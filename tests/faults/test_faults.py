@@ -1,4 +1,6 @@
-"""Faults between a crawl and its database, by a proxy, a full disk, locks and other transactions: retried, and nothing lost."""
+"""Faults between a crawl and its database, by a proxy, a full disk, locks and other transactions: retried,
+and nothing lost.
+"""
 
 from __future__ import annotations
 
@@ -192,7 +194,8 @@ class TestOtherTransactions:
             crawl_id = store.begin_crawl(spider="s", settings={})
             writer = Writer(store, crawl_id, batch_rows=2)
             with engine.begin() as other:
-                # The server stops the transaction that has changed least (MariaDB), or waited first (PostgreSQL): the batch.
+                # The server stops the transaction that has changed least (MariaDB), or waited first
+                # (PostgreSQL): the batch.
                 for number in range(2, 41):
                     other.execute(touch, {"id": number})
                 writer.put(page(1, urls[0], Kind.UNCHANGED, features=77))

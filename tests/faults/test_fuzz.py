@@ -1,4 +1,6 @@
-"""What the fuzzing targets start from and what they have found, and some mutations of each; without atheris."""
+"""What the fuzzing targets start from and what they have found, and some mutations of each; without
+atheris.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""kill -9 of real crawls, and Ctrl-C twice, a few times on each database; ``benchmarks/bench_kill.py`` does it hundreds of times."""
+"""kill -9 of real crawls, and Ctrl-C twice, a few times on each database; ``benchmarks/bench_kill.py`` does
+it hundreds of times.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What goes wrong between the store and a real server: connections that break, crawls that cross, URLs that are mistyped."""
+"""What goes wrong between the store and a real server: connections that break, crawls that cross, URLs that
+are mistyped.
+"""
 
 from __future__ import annotations
 

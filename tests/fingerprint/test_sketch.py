@@ -1,4 +1,6 @@
-"""Shingles and sketches: the worked examples of slides on Broder's method, the bounds of theory, and the kernels."""
+"""Shingles and sketches: the worked examples of slides on Broder's method, the bounds of theory, and the
+kernels.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,11 @@ def mix(value: int) -> int:
 
 
 def similarity_sketch(elements: Iterable[int], places: int) -> list[int]:
-    """Algorithm 1 of Dahlgaard, Knudsen & Thorup (2017): turn i hashes every element to a bucket b and a value i + v,
-    in the second half of the turns always to bucket i − t, until no bucket is empty."""
+    """Algorithm 1 of Dahlgaard, Knudsen & Thorup (2017).
+
+    Turn i hashes every element to a bucket b and a value i + v, until no bucket is empty. In the second half
+    of the turns the bucket is always i − t.
+    """
     buckets: list[int | None] = [None] * places
     for turn in range(2 * places):
         for element in elements:
@@ -164,7 +169,8 @@ class TestMinwise:
         )
 
     def test_hashes_that_leave_a_place_empty_end_soon(self) -> None:
-        # A third of all hashes leave the last place empty in all turns that draw a place; it is the last one to be filled.
+        # A third of all hashes leave the last place empty in all turns that draw a place; it is the last one
+        # to be filled.
         size = np.uint64(64)
         others = np.random.default_rng(0).integers(0, MASK, size=20_000, dtype=np.uint64)
         chosen = others

@@ -322,7 +322,9 @@ def odds_of(fingerprint: Fingerprint, max_distance: int) -> Floats:
 
 
 def sets_of(odds: Floats, size: int) -> float:
-    """Sum over all sets of ``size`` bits of the product of their odds: a coefficient of the product of all (1 + odds · x)."""
+    """Sum over all sets of ``size`` bits of the product of their odds: a coefficient of the product of all (1
+    + odds · x).
+    """
     return float(functools.reduce(np.convolve, ([1.0, odd] for odd in odds), np.ones(1))[size])
 
 
@@ -388,8 +390,8 @@ class TestWalk:
     def probed(self, wanted: Fingerprint, *, max_distance: int, recall: float) -> tuple[set[int], int]:
         """Flips of the two levels above the leaves (6 bits) that were probed, and the number of probes.
 
-        All 8,192 fingerprints that differ from the query in the leading 13 bits only are stored: 128 to a leaf. A leaf is
-        probed if the one that differs in just its flips is found.
+        All 8,192 fingerprints that differ from the query in the leading 13 bits only are stored: 128 to a
+        leaf. A leaf is probed if the one that differs in just its flips is found.
         """
         index = PSMIndex(max_distance=max_distance, recall=recall)
         shift = 64 - self.BITS
@@ -1020,7 +1022,8 @@ def test_reserved_address_space_is_zero_and_keeps_what_was_there() -> None:
 
 @pytest.mark.parametrize("max_distance", [1, 3, 6])
 def test_recall_of_simulated_edits_reaches_the_target(max_distance: int) -> None:
-    # Edits move each weight by a normal difference (thesis figure 1); pairs that end up at 1 to max_distance count.
+    # Edits move each weight by a normal difference (thesis figure 1); pairs that end up at 1 to max_distance
+    # count.
     rng = np.random.default_rng(5)
     index = PSMIndex(max_distance=max_distance, recall=0.95)
     scan = LinearScan(max_distance=max_distance)
@@ -1044,7 +1047,9 @@ def test_recall_of_simulated_edits_reaches_the_target(max_distance: int) -> None
 
 
 class IndexAgainstScan(RuleBasedStateMachine):
-    """PSM with recall 1 and the linear scan answer alike, whatever was added, removed, replaced, saved and loaded before."""
+    """PSM with recall 1 and the linear scan answer alike, whatever was added, removed, replaced, saved and
+    loaded before.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""Lines given out to leaves and taken back: no line twice, none lost, and neighbours that are free are one run."""
+"""Lines given out to leaves and taken back: no line twice, none lost, and neighbours that are free are one
+run.
+"""
 
 from __future__ import annotations
 

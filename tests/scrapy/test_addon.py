@@ -386,7 +386,8 @@ class TestSettings:
     def test_min_features(self, small_site: Site, settings: dict[str, Any]) -> None:
         done = crawl(LinkSpider, settings | {"NEARDUP_MIN_FEATURES": "81"}, start=small_site.url)
 
-        # Only the print view has 81 distinct words; the page that only it links to is reached and is short as well.
+        # Only the print view has 81 distinct words; the page that only it links to is reached and is short as
+        # well.
         assert done.neardup("too_short") == 4
         assert done.neardup("new") == 1
 
@@ -776,7 +777,10 @@ class TestSecondCrawl:
         assert second.neardup("gone") == 1
         assert second.neardup("pages") == 1
         with sqlite3.connect(tmp_path / "neardup.db") as connection:
-            query = "SELECT actual_url, kind, hash_value IS NULL FROM simhash_values WHERE actual_url LIKE '%article%' ORDER BY id"
+            query = (
+                "SELECT actual_url, kind, hash_value IS NULL FROM simhash_values"
+                " WHERE actual_url LIKE '%article%' ORDER BY id"
+            )
             assert connection.execute(query).fetchall() == [
                 (f"{small_site.url}/article", "gone", 1),
                 (f"{small_site.url}/article?print=1", "new", 0),

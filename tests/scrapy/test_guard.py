@@ -1,4 +1,6 @@
-"""Where web pages and redirects may lead a crawl: real crawls on loopback, where only start URLs may lead to private addresses."""
+"""Where web pages and redirects may lead a crawl: real crawls on loopback, where only start URLs may lead to
+private addresses.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +89,10 @@ class TestPrivateNetworks:
         self, settings: dict[str, Any], site: Site, inner: Site, spider: type[Careless]
     ) -> None:
         hosts = [
-            "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "localhost", "LOCALHOST",
-            "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::1]", "0.0.0.0", "169.254.169.254", "10.1.2.3",
+            "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "localhost",
+            "LOCALHOST",
+            "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::1]", "0.0.0.0", "169.254.169.254",
+            "10.1.2.3",
             "user:secret@127.0.0.1", "１２７。0。0。1",
         ]  # fmt: skip
         links = [f"{inner.url.replace('127.0.0.1', host)}/{number}" for number, host in enumerate(hosts)]
@@ -155,7 +159,10 @@ class TestOtherSchemes:
     def test_nothing_but_http_is_followed_from_a_web_page(
         self, settings: dict[str, Any], site: Site, secret: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        links = [secret.as_uri(), f"file://localhost{secret}", "FILE:///etc/hostname", "data:text/html,<p>a", "ftp://127.0.0.1/a", "s3://a/b"]  # fmt: skip
+        links = [
+            secret.as_uri(), f"file://localhost{secret}", "FILE:///etc/hostname", "data:text/html,<p>a",
+            "ftp://127.0.0.1/a", "s3://a/b",
+        ]  # fmt: skip
         site.add("/", "start", *links)
         site.pages["/"].body = site.pages["/"].body.replace(b"<body>", b'<base href="file:///etc/"><body>')
 
@@ -288,7 +295,10 @@ class TestNames:
         for number in range(20):
             site.add(f"http://public.example/{number}", "page")
 
-        done = crawl(Careless, settings | {"DOWNLOADER_MIDDLEWARES": settings.get("DOWNLOADER_MIDDLEWARES", {}) | {Proxied: 95}}, start=[f"{site.url}/"])  # fmt: skip
+        middlewares = settings.get("DOWNLOADER_MIDDLEWARES", {}) | {Proxied: 95}
+        settings = {**settings, "DOWNLOADER_MIDDLEWARES": middlewares}
+
+        done = crawl(Careless, settings, start=[f"{site.url}/"])
 
         assert len(urls(done)) == 21
         assert names.asked == ["public.example"]
@@ -299,7 +309,8 @@ class Proxied:
 
     def process_request(self, request: scrapy.Request) -> None:
         if "public.example" in request.url:
-            request.meta["proxy"] = request.headers["Referer"].decode().rstrip("/")  # type: ignore[union-attr]
+            referer = request.headers["Referer"].decode()  # type: ignore[union-attr]
+            request.meta["proxy"] = referer.rstrip("/")
 
 
 class TestPauses:

@@ -1,4 +1,6 @@
-"""Pages and sites as the web has them: broken, mislabelled, empty, huge, hostile. The crawl goes on, nothing is lost."""
+"""Pages and sites as the web has them: broken, mislabelled, empty, huge, hostile. The crawl goes on, nothing
+is lost.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +85,12 @@ ODD_PAGES = {
         Page(gzip.compress(html(WORDS)), headers={"Content-Type": "text/html", "Content-Encoding": "gzip"}),
         Kind.DUPLICATE,
     ),
-    "70,000 deep": (Page(b"<html><body>" + WORDS.encode() + b"<div>" * 70_000 + b"</div>" * 70_000), Kind.DUPLICATE),
-    "script only": (Page(b"<html><body><script>" + WORDS.encode() + b"</script></body></html>"), Kind.TOO_SHORT),
+    "70,000 deep": (
+        Page(b"<html><body>" + WORDS.encode() + b"<div>" * 70_000 + b"</div>" * 70_000), Kind.DUPLICATE
+    ),
+    "script only": (
+        Page(b"<html><body><script>" + WORDS.encode() + b"</script></body></html>"), Kind.TOO_SHORT
+    ),
     "frameset": (Page(b"<html><frameset><frame src='/x'></frameset></html>"), Kind.TOO_SHORT),
     "one word of 3 MB": (Page(b"<p>" + b"x" * 3_000_000), Kind.TOO_SHORT),
     "90,000 elements": (Page(b"<html><body>" + b"<b>x</b><p>y" * 45_000), Kind.TOO_SHORT),

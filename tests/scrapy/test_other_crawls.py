@@ -1,4 +1,6 @@
-"""Crawls that run at once on one database: what each reads of the others, and what becomes of near-copies both called new."""
+"""Crawls that run at once on one database: what each reads of the others, and what becomes of near-copies
+both called new.
+"""
 
 from __future__ import annotations
 
@@ -497,7 +499,8 @@ class TestUnreconciled:
         assert relations(store) == {"other": "hidden"}
 
     def test_a_page_elected_by_a_removal_that_is_like_another(self, store: Store) -> None:
-        # Seven of 300 words lie between the first and the second, and between the second and the third: 14 are too many.
+        # Seven of 300 words lie between the first and the second, and between the second and the third: 14
+        # are too many.
         def changed(places: Iterable[int]) -> str:
             return " ".join(f"other{i}" if i in places else f"word{i}" for i in range(300))
 
@@ -672,7 +675,9 @@ class TestState:
 
 
 def check_stars(store: Store) -> None:
-    """Every cluster is a star within the rule, kinds and relations agree, and equal texts have one canonical page."""
+    """Every cluster is a star within the rule, kinds and relations agree, and equal texts have one canonical
+    page.
+    """
     with store.reading() as connection:
         stored = {row.id: row for row in connection.execute(sa.select(simhash_values))}
         found = list(connection.execute(sa.select(duplicate_values)))
@@ -708,7 +713,9 @@ def near_copies(rng: random.Random, texts: int) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_any_order_ends_in_stars_within_the_rule(tmp_path: Path, seed: int) -> None:
-    """Four crawls see near-copies in any order, follow each other at any time, die or end; the last one leaves order behind."""
+    """Four crawls see near-copies in any order, follow each other at any time, die or end; the last one
+    leaves order behind.
+    """
     rng = random.Random(seed)
     texts = near_copies(rng, 12)
     pages = [(f"u{n}", rng.choice(texts)) for n in range(90)]
@@ -737,7 +744,9 @@ def test_any_order_ends_in_stars_within_the_rule(tmp_path: Path, seed: int) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_pages_that_change_and_go_while_crawls_end_in_stars(tmp_path: Path, seed: int) -> None:
-    """Three crawls see the same few URLs with texts that change all the time, or gone; each ends well, and no other comes after them."""
+    """Three crawls see the same few URLs with texts that change all the time, or gone; each ends well, and no
+    other comes after them.
+    """
     rng = random.Random(seed)
     texts = near_copies(rng, 4)
     with Store.open(f"sqlite:///{tmp_path}/n.db", scheme=str(Scheme())) as store:
@@ -825,7 +834,8 @@ class TestCrawls:
         with Store.open(url, scheme=None) as store, store.begin_write() as connection:
             assert connection.execute(sa.select(sa.func.count()).select_from(duplicate_values)).scalar() == 1
             connection.exec_driver_sql(
-                "CREATE TRIGGER broken BEFORE DELETE ON duplicate_values BEGIN SELECT RAISE(ABORT, 'broken'); END"
+                "CREATE TRIGGER broken BEFORE DELETE ON duplicate_values"
+                " BEGIN SELECT RAISE(ABORT, 'broken'); END"
             )
         site.add("/", text("other"))
 

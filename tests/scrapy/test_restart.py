@@ -184,7 +184,8 @@ def test_a_snapshot_that_cannot_be_written_is_a_warning(
 def relations(settings: dict[str, Any]) -> dict[str, str]:
     with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store, store.reading() as connection:
         rows = connection.exec_driver_sql(
-            "SELECT d.actual_url, c.actual_url FROM duplicate_values JOIN simhash_values d ON d.id = duplicate_hash_id"
+            "SELECT d.actual_url, c.actual_url FROM duplicate_values"
+            " JOIN simhash_values d ON d.id = duplicate_hash_id"
             " JOIN simhash_values c ON c.id = actual_hash_id"
         )
         return {urlsplit(page).path: urlsplit(canonical).path for page, canonical in rows}

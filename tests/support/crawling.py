@@ -31,7 +31,9 @@ QUIET = {
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
-"""One request at a time, first come, first served, so that the order of the pages, and with it each verdict, is known."""
+"""One request at a time, first come, first served, so that the order of the pages, and with it each verdict,
+is known.
+"""
 
 
 @dataclass

@@ -1,7 +1,8 @@
-"""Fresh databases for the tests: SQLite, and the real PostgreSQL and MySQL/MariaDB servers where they are reachable.
+"""Fresh databases for the tests: SQLite, and real PostgreSQL and MySQL/MariaDB servers where reachable.
 
-``NEARDUP_TEST_POSTGRESQL_URL`` and ``NEARDUP_TEST_MYSQL_URL`` name the servers (a database on them that may be connected to);
-with ``NEARDUP_TEST_SERVERS=required`` a server that is away fails the tests instead of skipping them.
+``NEARDUP_TEST_POSTGRESQL_URL`` and ``NEARDUP_TEST_MYSQL_URL`` name the servers, by a database there that may
+be connected to. With ``NEARDUP_TEST_SERVERS=required`` a server that is away fails the tests instead of
+skipping them.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def disconnect_all(url: str) -> None:
             )
         else:
             others = sa.text(
-                "SELECT id FROM information_schema.processlist WHERE db = database() AND id <> connection_id()"
+                "SELECT id FROM information_schema.processlist"
+                " WHERE db = database() AND id <> connection_id()"
             )
             for number in connection.execute(others).scalars().all():
                 connection.execute(sa.text(f"KILL {number}"))

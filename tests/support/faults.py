@@ -1,4 +1,6 @@
-"""A real crawl whose database fails for a while: what happened, how long until rows were stored again, what is missing."""
+"""A real crawl whose database fails for a while: what happened, how long until rows were stored again, what
+is missing.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     from neardup.store.writer import Writer
 
 _WAITING_FOR_LOCKS = {
-    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'",
     "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist"
     " ON id = trx_mysql_thread_id WHERE db = database() AND trx_state = 'LOCK WAIT'",
 }
@@ -42,8 +45,8 @@ HANG_SECONDS = 240
 class Fault:
     """What is done to the database in the middle of a crawl.
 
-    ``seconds``: how long it lasts; None: until the crawl has given up. ``give_up_after`` is the writer's. ``recovery``: seconds from
-    its end until rows were stored again.
+    ``seconds``: how long it lasts; None: until the crawl has given up. ``give_up_after`` is the writer's.
+    ``recovery``: seconds from its end until rows were stored again.
     """
 
     begin: Callable[[], object]
@@ -104,7 +107,8 @@ class Outcome:
 def faulty_crawl(
     url: str, fault: Fault, *, pages: int = 300, through: str | None = None, **more: Any
 ) -> Outcome:
-    """Crawl made pages, ten milliseconds apart, over a database that fails meanwhile, and compare what is stored with them.
+    """Crawl made pages, ten milliseconds apart, over a database that fails meanwhile, and compare what is
+    stored with them.
 
     ``through``: another URL of the database, for the crawl; ``more``: further settings.
     """
@@ -124,7 +128,9 @@ def faulty_crawl(
 
 
 def faulty_process(url: str, fault: Fault, folder: Path, *, pages: int) -> Outcome:
-    """The same by ``scrapy crawl site`` in a process of its own, of made pages in a folder, some thirty milliseconds apart."""
+    """The same by ``scrapy crawl site`` in a process of its own, of made pages in a folder, some thirty
+    milliseconds apart.
+    """
     ground = Ground(url, folder)
     watcher = Watcher(url)
     process = ground.start(_made_folder(folder, pages), delay=0.03)
@@ -201,7 +207,9 @@ class _Warnings(logging.Handler):
 
 
 def _counts(url: str) -> tuple[int, int]:
-    """Pages of the crawl that are stored, and relations, each of which must be that of a page to the one before it; none twice."""
+    """Pages of the crawl that are stored, and relations, each of which must be that of a page to the one
+    before it; none twice.
+    """
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         pages = connection.execute(sa.select(simhash_values.c.id, simhash_values.c.actual_url)).all()

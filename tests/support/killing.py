@@ -40,14 +40,18 @@ _POLL_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Tables:
-    """All rows, by URL, because the same page has another id in another run; and what no database may hold."""
+    """All rows, by URL, because the same page has another id in another run; and what no database may
+    hold.
+    """
 
     pages: dict[str, dict[str, Any]]
     relations: dict[str, tuple[str, int, float]]
     page_rows: set[tuple[int, bytes]]
     relation_rows: set[tuple[int, int]]
     doubles: int
-    """Rows of a page or a relation that has one already, relations to what is no canonical page, and duplicates without one."""
+    """Rows of a page or a relation that has one already, relations to what is no canonical page, and
+    duplicates without one.
+    """
     visits: list[int]
     """For each page, the crawl that saw it last."""
 
@@ -63,7 +67,8 @@ class Ground:
     folder: Path
 
     def start(self, pages: str, *, delay: float = 0.0, jobdir: Path | None = None) -> subprocess.Popen[bytes]:
-        """Begin a crawl in a process of its own; one request at a time, so that the order of the pages is known.
+        """Begin a crawl in a process of its own; one request at a time, so that the order of the pages is
+        known.
 
         ``jobdir``: where Scrapy keeps what is left to do, so that the next crawl there goes on.
         """
@@ -112,7 +117,9 @@ class Ground:
         return time.monotonic()
 
     def seconds_of_closing(self, pages: str) -> float:
-        """Crawl to the end; returns the seconds from the moment when Scrapy says that it closes the spider to the exit."""
+        """Crawl to the end; returns the seconds from the moment when Scrapy says that it closes the spider to
+        the exit.
+        """
         process = self.start(pages)
         closing = self.wait_for_closing(process)
         assert process.wait(timeout=120) == 0, self.log.read_text()
@@ -140,7 +147,9 @@ class Ground:
 
 
 def broken_tables(url: str, *, at_rest: bool = False) -> list[str]:
-    """What ``neardup db check`` finds broken; ``at_rest``: the last crawl came to its end, so nothing may be left to the next one either."""
+    """What ``neardup db check`` finds broken; ``at_rest``: the last crawl came to its end, so nothing may be
+    left to the next one either.
+    """
     with Store.open(url, scheme=None) as store, snapshot_of(store) as connection:
         found = check.check(connection, rules_by_crawl(settings_by_crawl(connection)), limit=3)
     left = [
@@ -157,7 +166,9 @@ def check_tables(url: str, *, at_rest: bool = False) -> None:
 
 
 def stages(folder: Path = PAGES) -> list[str]:
-    """What is crawled first, and what after that over the same database: some of the folders below a folder, then it all."""
+    """What is crawled first, and what after that over the same database: some of the folders below a folder,
+    then it all.
+    """
     inner = sorted(path for path in folder.iterdir() if path.is_dir())
     return [",".join(map(str, inner[::2])), str(folder)]
 
@@ -220,7 +231,9 @@ def _known(detector: Detector) -> dict[str, tuple[int, int, str | None, bytes | 
 
 
 def _index_is_complete(detector: Detector) -> bool:
-    """Whether the index holds every canonical page under its row, and nothing else; it is empty after that."""
+    """Whether the index holds every canonical page under its row, and nothing else; it is empty after
+    that.
+    """
     pages = detector.pages
     canonical = [row for row in range(len(pages)) if pages.canonical[row] == row]
     return (
@@ -265,7 +278,8 @@ class Watcher:
 class Kill:
     """One crawl killed, restarted and compared; ``moment`` tells how far it had come.
 
-    ``broken_invariants``: those that ``neardup db check`` finds broken after the kill, and after the restart, which may leave nothing to reconcile.
+    ``broken_invariants``: those that ``neardup db check`` finds broken after the kill, and after the restart,
+    which may leave nothing to reconcile.
     """
 
     moment: str
@@ -300,7 +314,9 @@ def kill_9(process: subprocess.Popen[bytes]) -> None:
 
 
 def interrupt_twice(process: subprocess.Popen[bytes], between: float) -> None:
-    """Ctrl-C, and once more after so many seconds, which Scrapy answers by ending at once; unless it has ended by then."""
+    """Ctrl-C, and once more after so many seconds, which Scrapy answers by ending at once; unless it has
+    ended by then.
+    """
     process.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=between)
@@ -318,7 +334,8 @@ def kill(
     *,
     closing: bool = False,
 ) -> Kill | None:
-    """Crawl, end it after so many seconds, check, crawl again to the end, check; None if it ended before that.
+    """Crawl, end it after so many seconds, check, crawl again to the end, check; None if it ended before
+    that.
 
     ``closing``: the seconds count from the moment when Scrapy says that it closes the spider.
     """
@@ -372,7 +389,9 @@ def _moment(stored: int, end: int) -> str:
 
 
 def _is_as_expected(result: Tables, uninterrupted: Tables, stored: Tables) -> bool:
-    """The result of a crawl never interrupted; but what was stored before the restart is not new to it any more."""
+    """The result of a crawl never interrupted; but what was stored before the restart is not new to it any
+    more.
+    """
     expected = {
         url: row | {"kind": "unchanged"} if row["kind"] == "new" and url in stored.pages else row
         for url, row in uninterrupted.pages.items()

@@ -28,7 +28,9 @@ class _Link:
         self.proxy = proxy
         self.sockets = client, server
         self.dead = False
-        """Swallows everything from now on, even when the proxy is well again: what has been swallowed never comes back."""
+        """Swallows everything from now on, even when the proxy is well again: what has been swallowed never
+        comes back.
+        """
         for source, sink in ((client, server), (server, client)):
             threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
 
@@ -72,7 +74,9 @@ class Proxy:
             link.cut()
 
     def go_silent(self) -> None:
-        """Half-open: connections stay, and new ones are accepted, but nothing sent arrives and nothing is answered."""
+        """Half-open: connections stay, and new ones are accepted, but nothing sent arrives and nothing is
+        answered.
+        """
         self._silent = True
         for link in self._links:
             link.dead = True

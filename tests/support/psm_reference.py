@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def following(combination: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Function *next*, algorithm 2, on an index vector (1-based, ascending).
 
-    The printed loop condition p[l-j] - p[l-j+1] <= 2 is taken as the distance of the two, as figure 3 shows it.
+    The printed loop condition p[l-j] - p[l-j+1] <= 2 is taken as the distance of the two, as figure 3 shows
+    it.
     """
     size = len(combination)
     successors = [(*combination[:-1], combination[-1] + 1)]

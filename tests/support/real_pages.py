@@ -16,7 +16,9 @@ def near_duplicates() -> dict[tuple[str, str], float]:
 
 
 PAGES = Path(os.environ.get("NEARDUP_TEST_PAGES") or PAGES)
-"""Real pages, ``*.html`` at any depth. Set NEARDUP_TEST_PAGES to run the same tests over another folder of pages."""
+"""Real pages, ``*.html`` at any depth. Set NEARDUP_TEST_PAGES to run the same tests over another folder of
+pages.
+"""
 
 
 def real_pages() -> list[Path]:

@@ -1,4 +1,6 @@
-"""PostgreSQL and MariaDB servers of a test's own, to be killed, started again, and put on a disk that fills up."""
+"""PostgreSQL and MariaDB servers of a test's own, to be killed, started again, and put on a disk that fills
+up.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,9 @@ class Server:
 
 @contextmanager
 def own_server(backend: str, folder: Path | None = None) -> Iterator[Server]:
-    """A server that runs, by default in a folder of its own; the test is skipped where its programs are not installed."""
+    """A server that runs, by default in a folder of its own; the test is skipped where its programs are not
+    installed.
+    """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as other:
         server = Server(backend, folder or Path(other))
         try:
@@ -138,9 +142,12 @@ def own_server(backend: str, folder: Path | None = None) -> Iterator[Server]:
 
 @contextmanager
 def full_disk(backend: str, seconds: float = 2.0, *, log_too: bool = False) -> Iterator[tuple[Server, Fault]]:
-    """A server on a small disk, and the fault that this is full for a while; if that ends the server, it is started again then.
+    """A server on a small disk, and the fault that the disk is full for a while.
 
-    ``log_too``: whether PostgreSQL's log happens to be at the end of a file then, and the next one must be made.
+    A server that the full disk ends is started again.
+
+    ``log_too``: whether PostgreSQL's log happens to be at the end of a file then, and the next one must be
+    made.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,6 @@
-"""How much a compiled loop has to do, in lines of Python instead of seconds: the same on every machine, however busy."""
+"""How much a compiled loop has to do, in lines of Python instead of seconds: the same on every machine,
+however busy.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def steps(function: Callable[..., object], *arguments: object) -> int:
-    """Lines that a compiled function runs as Python, without those of other compiled functions that it calls."""
+    """Lines that a compiled function runs as Python, without those of other compiled functions that it
+    calls.
+    """
     plain = function.py_func  # type: ignore[attr-defined]
     lines = 0
 

@@ -82,7 +82,9 @@ def kinds(store: Store) -> dict[str, str]:
 def before_statement(
     store: Store, is_it: Callable[[str, Any], bool], action: Callable[[], None]
 ) -> list[str]:
-    """Do ``action`` once, just before the first statement that ``is_it``; the list holds the statement then."""
+    """Do ``action`` once, just before the first statement that ``is_it``; the list holds the statement
+    then.
+    """
     met: list[str] = []
 
     def listener(connection: object, cursor: object, statement: str, values: Any, *_: object) -> None:

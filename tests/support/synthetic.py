@@ -33,7 +33,9 @@ def made_body(number: int) -> bytes:
 
 
 class Handler(BaseDownloadHandler):
-    """Answers ``made://site/NUMBER``: 40 words; every tenth page is a copy of the one before it. All of another host are alike."""
+    """Answers ``made://site/NUMBER``: 40 words; every tenth page is a copy of the one before it. All of
+    another host are alike.
+    """
 
     async def download_request(self, request: Request) -> Response:
         parts = urlsplit(request.url)
@@ -49,13 +51,16 @@ SETTINGS: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "TWISTED_REACTOR_ENABLED": False,
-    # The same page is never asked for twice: nothing is remembered of requests that the add-on has no part in.
+    # The same page is never asked for twice: nothing is remembered of requests that the add-on has no part
+    # in.
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
 }
 
 
 class MadePages(scrapy.Spider):
-    """Asks for so many pages, one after another; each has one item. ``meanwhile`` is run in a thread of its own."""
+    """Asks for so many pages, one after another; each has one item. ``meanwhile`` is run in a thread of its
+    own.
+    """
 
     name = "made"
 

@@ -1,5 +1,5 @@
-"""Verdicts made by hand: a page with a fingerprint of its number, and a duplicate of another. Pages with the same
-fingerprint have the same text, unless said otherwise.
+"""Verdicts made by hand: a page with a fingerprint of its number, and a duplicate of another. Pages with the
+same fingerprint have the same text, unless said otherwise.
 """
 
 from __future__ import annotations

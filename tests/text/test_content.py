@@ -1,4 +1,6 @@
-"""What is content: body, main part or what selectors choose; on real pages, on small ones, and on those made to break it."""
+"""What is content: body, main part or what selectors choose; on real pages, on small ones, and on those made
+to break it.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,10 @@ def test_main_leaves_out_navigation_of_real_pages_and_keeps_their_content() -> N
 
 
 def test_main_is_purified_as_the_body_is() -> None:
-    html = f"<main><p>soft\u00adhyphen http://b.example/path zero\u200bwidth {LONG}</p></main><footer>foot</footer>"
+    html = (
+        f"<main><p>soft\u00adhyphen http://b.example/path zero\u200bwidth {LONG}</p></main>"
+        "<footer>foot</footer>"
+    )
 
     assert Content(MAIN).text_of_html(URL, html) == f"softhyphen zerowidth {LONG}"
 

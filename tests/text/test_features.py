@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENGLISH = (
-    "The quick brown foxes were jumping over the lazy dogs. It's said that a crawler which has seen the foxes jumping"
-    " need not follow the links of another page about jumping foxes: the crawler's budget is for other pages."
+    "The quick brown foxes were jumping over the lazy dogs. It's said that a crawler which has seen the foxes"
+    " jumping need not follow the links of another page about jumping foxes: the crawler's budget is for"
+    " other pages."
 )
-JAPANESE = "このモジュールは、ページを飲み込むクローラのためのものです。コーヒーを飲む人々のページは、Python入門のページと違います。"
+JAPANESE = (
+    "このモジュールは、ページを飲み込むクローラのためのものです。"
+    "コーヒーを飲む人々のページは、Python入門のページと違います。"
+)
 
 # Committed once; a change of any of these is another scheme and needs another name.
 GOLDEN = {

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     "name",
     [
-        "a.html", "a.htm", "a.xhtml", "a.HTML", "a b.html", "a.html.gz", "a.htm.gz", "a.HTML.GZ", "index.html.en", "index.html.pt-br",
-        "index.html.ja.utf8", "index.html.ko.euc-kr", "index.html.zh-cn.utf8", "index.html.de.gz", "a.html.html", "x.php.html", "é.html",
+        "a.html", "a.htm", "a.xhtml", "a.HTML", "a b.html", "a.html.gz", "a.htm.gz", "a.HTML.GZ",
+        "index.html.en", "index.html.pt-br",
+        "index.html.ja.utf8", "index.html.ko.euc-kr", "index.html.zh-cn.utf8", "index.html.de.gz",
+        "a.html.html", "x.php.html", "é.html",
     ],
 )  # fmt: skip
 def test_names_of_pages(name: str) -> None:
@@ -30,7 +32,8 @@ def test_names_of_pages(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "a", ".html", ".htm", "html", "a.txt", "a.htmlx", "a.shtml", "ahtml", "a.html.js", "a.html.md", "a.html.br", "a.html.xz", "a.html.in",
+        "a", ".html", ".htm", "html", "a.txt", "a.htmlx", "a.shtml", "ahtml", "a.html.js", "a.html.md",
+        "a.html.br", "a.html.xz", "a.html.in",
         "a.html.orig", "a.html.bak", "a.html.gz.asc", "a.html~", "a.html.1", "a.html/", "a.js.gz", "a.html\n",
     ],
 )  # fmt: skip

@@ -73,9 +73,13 @@ EDGES = {
     "tags": ("<b>x</b>" * 10, "<b>x</b>" * 10 + "<", True, False),
     "attributes": (element(5), element(6), True, False),
     "attributes without values": (element(5, value=""), element(6, value=""), True, False),
-    "attributes, other separators": (element(5, value="", separator="/"), element(6, value="", separator="\n"), True, False),
+    "attributes, other separators": (
+        element(5, value="", separator="/"), element(6, value="", separator="\n"), True, False
+    ),
     "attributes after a value with >": (element(4, ' x="<b>"'), element(5, ' x="<b>"'), True, False),
-    "attributes after a value with > in other quotes": (element(4, " x='>'"), element(5, " x='>'"), True, False),
+    "attributes after a value with > in other quotes": (
+        element(4, " x='>'"), element(5, " x='>'"), True, False
+    ),
     "attributes after spaces": (element(4, ' x = ">"'), element(5, ' x = ">"'), True, False),
     "attributes after a NUL": (element(4, ' x=\0">"'), element(5, ' x=\0">"'), True, False),
     "attributes, not those of all elements": (element(5) * 10, element(5) * 9 + element(6), True, False),

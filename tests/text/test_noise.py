@@ -1,5 +1,10 @@
-"""What a correct near-duplicate is, by the slides (after Henzinger 2006, section 4): pages whose text differs only by a session id, a
-timestamp, an execution time, a message id, a visitor count, a server name or their own URL, or invisibly. On real pages.
+"""What a correct near-duplicate is, by the slides (after Henzinger 2006, section 4), on real pages.
+
+The text of near-duplicates differs invisibly, or only by one of these:
+
+- a session id, a message id or a visitor count;
+- a timestamp or an execution time;
+- a server name, or the page's own URL.
 """
 
 from __future__ import annotations
@@ -20,7 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FEWEST_WORDS = 200
-"""A line of noise is some ten words; on a shorter page it is more than a fifth of what there is to compare."""
+"""A line of noise is some ten words; on a shorter page it is more than a fifth of what there is to compare.
+"""
 
 LONG_ENOUGH = [
     page

@@ -60,7 +60,8 @@ class TestWhileAnotherProcessHoldsTheLock:
     def lock(self, database: Path, request: pytest.FixtureRequest) -> Iterator[None]:
         """As ``neardup crawls remove`` and a crawl hold it, in a process of its own."""
         code = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None)"
-        code += "; c.execute('BEGIN ' + sys.argv[2]); c.execute('DELETE FROM duplicate_values'); print(flush=True); input()"
+        code += "; c.execute('BEGIN ' + sys.argv[2]); c.execute('DELETE FROM duplicate_values')"
+        code += "; print(flush=True); input()"
         with subprocess.Popen(
             [sys.executable, "-c", code, str(database), request.param],
             stdin=subprocess.PIPE,
@@ -143,6 +144,8 @@ class TestWithoutPermissionToWrite:
 
 
 def obey_permissions() -> None:
-    """Root may write what nobody may; without this capability (CAP_DAC_OVERRIDE, in what is run from here) it may not."""
+    """Root may write what nobody may; without this capability (CAP_DAC_OVERRIDE, in what is run from here) it
+    may not.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP

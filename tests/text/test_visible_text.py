@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 def reference_words(data: bytes, encoding: str) -> Counter[str]:
-    """Words of the page as BeautifulSoup sees them, by other means than the product's: no walk, another URL expression."""
+    """Words of the page as BeautifulSoup sees them, by other means than the product's: no walk, another URL
+    expression.
+    """
     soup = bs4.BeautifulSoup(data, "lxml", from_encoding=encoding)
     for image in soup.select('img, area, input[type="image" i]'):
         image.insert_before(f" {image.get('alt', '')} ")
@@ -47,8 +49,8 @@ def reference_words(data: bytes, encoding: str) -> Counter[str]:
             element.insert_before(" ")
             element.append(" ")
             element.insert_after(" ")
-    # A URL ends at a space, quote, angle bracket or at a letter or sign of East Asia. Both sides must agree on that: where
-    # a URL ends is a decision, not something that BeautifulSoup could know.
+    # A URL ends at a space, quote, angle bracket or at a letter or sign of East Asia. Both sides must agree
+    # on that: where a URL ends is a decision, not something that BeautifulSoup could know.
     text = re.sub(r"[\u00ad\u200b-\u200f\u2060\ufeff\ufe0f]", "", soup.get_text())
     text = re.sub(
         r"(?:[A-Za-z0-9+-]*://|(?<!\w)www\.(?=\w))[^\s\"<>\u2010-\u206f\u3000-\u9fff\uff00-\uffef]*",

@@ -1,1 +1,3 @@
-"""Fuzzing: four targets that take any bytes and find fault by raising; see :mod:`tests.support.fuzz.__main__`."""
+"""Fuzzing: four targets that take any bytes and find fault by raising; see
+:mod:`tests.support.fuzz.__main__`.
+"""

@@ -1,14 +1,17 @@
 """Coverage-guided fuzzing with atheris: ``python -m tests.support.fuzz TARGET --seconds N [--corpus DIR]``.
 
-TARGET is ``text``, ``words``, ``snapshot`` or ``files`` (:mod:`tests.support.fuzz.targets`); N are seconds of CPU time. Needs the extra ``fuzz``
-(``pip install -e '.[dev,fuzz]'``); atheris has wheels for Linux on x86-64. The corpus is kept in DIR, if one is given, and the next run goes on with it.
+TARGET is ``text``, ``words``, ``snapshot`` or ``files`` (:mod:`tests.support.fuzz.targets`). N are seconds of
+CPU time. The extra ``fuzz`` is needed (``pip install -e '.[dev,fuzz]'``); atheris has wheels for Linux on
+x86-64. If DIR is given, the corpus is kept there, and the next run goes on with the corpus.
 
-A fault is any exception that the target does not expect, or more than ``SLOWEST`` seconds for one input. Each kind of fault is
-shown once, its input is written to DIR, or else to the temporary folder that is named, and the run goes on. A crash of the interpreter ends it; libFuzzer
-writes its input to the same place. Put inputs that found something, as small as they can be, into ``tests/support/fuzz/found``: they are seeds from then on, and
-``tests/test_fuzz.py`` runs them.
+A fault is any exception that the target does not expect, or more than ``SLOWEST`` seconds for one input. Each
+kind of fault is shown once, and the run goes on. The input is written to DIR, or else to the temporary folder
+that is named. A crash of the interpreter ends the run; libFuzzer writes the input to the same place. Inputs
+that found something belong, as small as they can be, into ``tests/support/fuzz/found``. Such inputs are seeds
+from then on, and ``tests/faults/test_fuzz.py`` runs them.
 
-Only the Python code of neardup and BeautifulSoup is instrumented, not libxml2, Arrow or NumPy; numba's loops run with their bounds checked.
+Only the Python code of neardup and BeautifulSoup is instrumented, not libxml2, Arrow or NumPy. numba's loops
+run with their bounds checked.
 """
 
 from __future__ import annotations
@@ -35,9 +38,12 @@ SLOWEST = 10.0
 _LARGEST = 1 << 16
 _INSTRUMENTED = ["neardup", "bs4"]
 _COMPILED = [
-    "neardup.collection.matching_kernels", "neardup.collection.pairs", "neardup.compiled", "neardup.evaluation.counting_kernels",
-    "neardup.text.feature_kernels", "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator", "neardup.index.psm.flips", "neardup.index.psm.instructions", "neardup.index.psm.tree",
-    "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability", "neardup.index.psm.validation", "neardup.index.table_kernels", "neardup.index.psm.search_queue",
+    "neardup.collection.matching_kernels", "neardup.collection.pairs", "neardup.compiled",
+    "neardup.evaluation.counting_kernels",
+    "neardup.text.feature_kernels", "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator",
+    "neardup.index.psm.flips", "neardup.index.psm.instructions", "neardup.index.psm.tree",
+    "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability",
+    "neardup.index.psm.validation", "neardup.index.table_kernels", "neardup.index.psm.search_queue",
     "neardup.index.psm.walk", "neardup.evaluation.join",
     "neardup.detection.key_table", "neardup.fingerprint.simhash",
 ]  # fmt: skip

@@ -1,6 +1,8 @@
-"""The target ``files``: fingerprints and queries, labelled pairs, and exports, read from files of any content.
+"""The target ``files``: fingerprints and queries, labelled pairs, and exports, read from files of any
+content.
 
-The first byte chooses the reader, the rest is the file. ConfigurationError is the answer to what cannot be read; what can is read twice.
+The first byte chooses the reader, the rest is the file. ConfigurationError is the answer to what cannot be
+read; what can is read twice.
 """
 
 from __future__ import annotations
@@ -176,7 +178,10 @@ def _labelled(name: str) -> Iterator[bytes]:
     page = min(PAGES.rglob("*.html"), key=lambda path: (path.stat().st_size, path)).read_text()
     contents = [
         b'{"a_text": "one  page", "b_html": "<p>two", "label": 1}\n{"a": "x", "b": "~/y", "label": 0.5}\n',
-        b'{"a": "file:///no-such", "b_path": "a.jsonl", "label": "1"}\n\n{"a": "<p>\\ud800", "b": "", "label": 0}\n',
+        (
+            b'{"a": "file:///no-such", "b_path": "a.jsonl", "label": "1"}\n\n'
+            b'{"a": "<p>\\ud800", "b": "", "label": 0}\n'
+        ),
     ]
     if ".csv" in name:
         contents = [

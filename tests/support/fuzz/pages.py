@@ -48,7 +48,9 @@ _FEATURES = (
 )
 _ENCODINGS = ("utf-8", "utf-16-le", "utf-32-le")
 _SHORT = 4096
-"""Characters of a text that is put into NFD as well: the standard library takes quadratic time for long runs of marks."""
+"""Characters of a text that is put into NFD as well: the standard library takes quadratic time for long runs
+of marks.
+"""
 
 _ODD_PAGES = (
     b"",
@@ -75,7 +77,9 @@ _ODD_TEXTS = (
 
 
 def text(data: bytes) -> None:
-    """The first byte chooses how the rest, a page, is read; read twice, as bytes or as a string, it must give the same."""
+    """The first byte chooses how the rest, a page, is read; read twice, as bytes or as a string, it must give
+    the same.
+    """
     if not data:
         return
     reader, page = _page_readers()[data[0] % 4], data[1:]

@@ -1,7 +1,13 @@
-"""The target ``snapshot``: what a crawl starts with, a file of arrays that become the pages and the index of a detector.
+"""The target ``snapshot``: the file that a crawl starts with, whose arrays become a detector's pages and
+index.
 
-The first byte says what the rest is: a file (0), a file whose checksums and length are put right first (1), or edits to the arrays of a sound
-snapshot, of ``_EDIT`` bytes each (2). What is taken over without a complaint must then be of use.
+The first byte says what the rest is:
+
+- 0: a file;
+- 1: a file whose checksums and length are put right first;
+- 2: edits to the arrays of a sound snapshot, of ``_EDIT`` bytes each.
+
+What is taken over without a complaint must then be of use.
 """
 
 from __future__ import annotations
@@ -42,7 +48,8 @@ _KIND = "crawl"
 _OPTIONS = DetectorOptions(content=LEARNED, sketch_size=512)
 _PAGES = 130
 _ADDED = 200
-"""Fingerprints that are added to an index that was taken over: enough to divide leaves and to use free lines."""
+"""Fingerprints that are added to an index that was taken over: enough to divide leaves and to use free lines.
+"""
 
 
 def restore(data: bytes) -> None:
@@ -176,7 +183,9 @@ _EDITS = (_set, _set_small, _copy, _shorten, _lengthen, _retype, _reshape, _drop
 
 
 def _use(detector: Detector) -> None:
-    """Judge pages as a crawl would: known, changed and new ones; then let the index grow, and take it down again."""
+    """Judge pages as a crawl would: known, changed and new ones; then let the index grow, and take it down
+    again.
+    """
     readings = _readings()
     for number in (0, 1, 129, 50):
         detector.judge(_url(number), readings[number])

@@ -1,1 +1,4 @@
-"""Made sites of real text, on which a crawl that drops what it should not loses pages: served on loopback, crawled by spiders of their own."""
+"""Made sites of real text, on which a crawl that drops what it should not loses pages.
+
+The sites are served on loopback and crawled by spiders of their own.
+"""

@@ -1,4 +1,6 @@
-"""One site with all that plugins of Scrapy have to do with: real pages, print views, listings, items in two requests, a login, feeds."""
+"""One site with all that plugins of Scrapy have to do with: real pages, print views, listings, items in two
+requests, a login, feeds.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ _LINK = re.compile(r'<a\b[^>]*?\bhref="([^"]*)"')
 class Company(MadeSite):
     """Real pages in up to four versions, a shop, and a members' area.
 
-    Each real page has a print view, and that alone leads to its appendix. Listings and products are near-alike among themselves. Of the
-    members' pages half are near-alike. ``folders``: those of ``tests/pages`` that are served. ``public``: what is found without logging in.
+    Each real page has a print view, and that alone leads to its appendix. Listings and products are
+    near-alike among themselves. Of the members' pages half are near-alike. ``folders``: those of
+    ``tests/pages`` that are served. ``public``: what is found without logging in.
     """
 
     def __init__(
@@ -157,7 +160,8 @@ class Company(MadeSite):
     def _form(self, wanted: str) -> Answer:
         form = (
             '<form id="login" method="post" action="/login">'
-            f'<input type="hidden" name="next" value="{wanted}"><input name="password" type="password"></form>'
+            f'<input type="hidden" name="next" value="{wanted}">'
+            '<input name="password" type="password"></form>'
         )
         return Answer(
             page("Please log in", passage("login", 120), form, links={"/": "Home"}).body, key="form"

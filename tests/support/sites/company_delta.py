@@ -1,4 +1,6 @@
-"""scrapy-deltafetch as Scrapy wants spider middlewares since 2.15 or so; apart from the others, because it is no dependency of the tests."""
+"""scrapy-deltafetch as Scrapy wants spider middlewares since 2.15 or so; apart from the others, because it is
+no dependency of the tests.
+"""
 
 from __future__ import annotations
 

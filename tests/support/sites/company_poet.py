@@ -1,4 +1,6 @@
-"""A spider whose items come from a page object; apart from the others, because scrapy-poet is no dependency of the tests."""
+"""A spider whose items come from a page object; apart from the others, because scrapy-poet is no dependency
+of the tests.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class PoetSpider(CompanySpider):
 
     name = "poet"
 
-    async def parse(self, response: Response, page: CompanyPage) -> AsyncIterator[Any]:  # type: ignore[override]
+    async def parse(  # type: ignore[override]
+        self, response: Response, page: CompanyPage
+    ) -> AsyncIterator[Any]:
         if not isinstance(response, HtmlResponse):
             return
         item = await page.to_item()

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class ShownQueue(PriorityQueue):
-    """Tells in a list beside the queue what came out of it, and whether something was waiting that should have come before."""
+    """Tells in a list beside the queue what came out of it, and whether something was waiting that should
+    have come before.
+    """
 
     def pop(self, timeout: int = 0) -> Request | None:
         with self.server.pipeline(transaction=True) as pipe:

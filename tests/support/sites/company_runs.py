@@ -1,4 +1,6 @@
-"""Crawls of the site of :mod:`tests.support.sites.company` in processes of their own, paused, killed and resumed, and what they told."""
+"""Crawls of the site of :mod:`tests.support.sites.company` in processes of their own, paused, killed and
+resumed, and what they told.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ _HANG_SECONDS = 300
 
 _LEVEL = re.compile(r"\] (?:ERROR|CRITICAL): ")
 _COMPLAINT = re.compile(
-    r"(?:WARNING|ERROR|CRITICAL): .*neardup|\[neardup\S*\] (?:WARNING|ERROR|CRITICAL)|File \".*neardup/|^neardup\.\w|neardup.*Warning: "
+    r"(?:WARNING|ERROR|CRITICAL): .*neardup|\[neardup\S*\] (?:WARNING|ERROR|CRITICAL)"
+    r"|File \".*neardup/|^neardup\.\w|neardup.*Warning: "
 )
 _ERROR = re.compile(r"[\w.]+(?:Error|Exception|Outdated): ")
 
@@ -54,7 +57,9 @@ class Outcome:
 
     @property
     def neardup_lines(self) -> list[str]:
-        """Those lines of the logs at WARNING and above, of tracebacks, and of Python's own warnings that mention neardup."""
+        """Those lines of the logs at WARNING and above, of tracebacks, and of Python's own warnings that
+        mention neardup.
+        """
         return [line for line in self.log.splitlines() if _COMPLAINT.search(line)]
 
     @property
@@ -100,7 +105,9 @@ class Signalling(Company):
 
 @dataclass
 class Ground:
-    """A project folder in which crawls run, by one interpreter, with the add-on or without, and their outcome."""
+    """A project folder in which crawls run, by one interpreter, with the add-on or without, and their
+    outcome.
+    """
 
     folder: Path
     addon: bool

@@ -1,4 +1,6 @@
-"""Spiders of the kinds that Scrapy has, for the site of :mod:`tests.support.sites.company`; none of them knows of neardup."""
+"""Spiders of the kinds that Scrapy has, for the site of :mod:`tests.support.sites.company`; none of them
+knows of neardup.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class CompanySpider(FollowSpider):
-    """Yields an item a page, follows all links to the same host, and has an API complete the items of products."""
+    """Yields an item a page, follows all links to the same host, and has an API complete the items of
+    products.
+    """
 
     name = "company"
 

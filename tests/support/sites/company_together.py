@@ -1,4 +1,6 @@
-"""Two spiders on one site in one process: ``python -m tests.support.sites.company_together START``, in the folder of a project."""
+"""Two spiders on one site in one process: ``python -m tests.support.sites.company_together START``, in the
+folder of a project.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two workers of scrapy-redis with one queue in redis and one database, and in which order requests came out of that queue."""
+"""Two workers of scrapy-redis with one queue in redis and one database, and in which order requests came out
+of that queue.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _HANG_SECONDS = 300
 
 
 def redis_cli(*command: str) -> str:
-    """What redis answers. Raises CalledProcessError if it is away, FileNotFoundError if ``redis-cli`` is not installed."""
+    """What redis answers. Raises CalledProcessError if it is away, FileNotFoundError if ``redis-cli`` is not
+    installed.
+    """
     done = subprocess.run(
         ["redis-cli", "-u", REDIS_URL, *command], check=True, capture_output=True, text=True
     )
@@ -66,7 +70,8 @@ def _order(popped: list[dict[str, Any]]) -> str:
     marked = sum(one["cluster"] is not None for one in deferred)
     scores = Counter(int(one["score"]) for one in popped)
     return (
-        f"{len(popped)} requests out of redis, {len(deferred)} of them deferred ({marked} with their cluster);"
+        f"{len(popped)} requests out of redis, {len(deferred)} of them deferred"
+        f" ({marked} with their cluster);"
         f" {early} came while an ordinary one was waiting; {changed} with another priority than their score;"
         f" by score: {dict(sorted(scores.items()))}"
     )

@@ -25,7 +25,8 @@ def _last_month(month: date) -> date:
 
 
 class Calendar(Pages):
-    """A calendar of months, each linked with the one before and after; the first two years have an event every third month.
+    """A calendar of months, each linked with the one before and after; the first two years have an event
+    every third month.
 
     ``days``: each month links to its days, each of which links to the day before and after.
     """
@@ -82,7 +83,9 @@ class Calendar(Pages):
 
 
 class BeyondTheLast(Pages):
-    """Listings of the pages by tens, each with a link to the next; beyond the last one there is the last one again, for ever."""
+    """Listings of the pages by tens, each with a link to the next; beyond the last one there is the last one
+    again, for ever.
+    """
 
     most_requests = 2_000
     _per_listing = 10

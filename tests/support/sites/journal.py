@@ -1,4 +1,6 @@
-"""What a crawl got, noted as it comes, so that a killed crawl has told it too, and pages out of a cache count."""
+"""What a crawl got, noted as it comes, so that a killed crawl has told it too, and pages out of a cache
+count.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,9 @@ def make_project(folder: Path, *, addon: bool) -> None:
 
 
 def scrapy(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``scrapy`` in a project; what it prints is kept. Raises CalledProcessError, with its log as a note, if it fails."""
+    """Run ``scrapy`` in a project; what it prints is kept. Raises CalledProcessError, with its log as a note,
+    if it fails.
+    """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run(
         [sys.executable, "-m", "scrapy", *arguments],

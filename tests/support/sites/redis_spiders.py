@@ -1,4 +1,6 @@
-"""A spider whose requests wait in redis; apart from the others, because scrapy-redis is no dependency of the tests."""
+"""A spider whose requests wait in redis; apart from the others, because scrapy-redis is no dependency of the
+tests.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ class Ask:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response, in an ``encoding``; ``key`` names what it shows: two answers of one key are copies, and None is nothing that anybody wants."""
+    """A response, in an ``encoding``; ``key`` names what it shows: two answers of one key are copies, and
+    None is nothing that anybody wants.
+    """
 
     body: str
     key: str | None = None
@@ -44,9 +46,9 @@ class Answer:
 class MadeSite:
     """A site: :meth:`answer` gives its pages, ``keys`` says what there is to be found on it.
 
-    ``spider`` is the name of the one of :mod:`tests.support.sites.spiders` that crawls it, with ``arguments``. ``most_requests``: how many a
-    crawl may make before it is called endless; 0 if the site ends by itself. ``items``: how many items the crawl yields; None: one for
-    each page that it gets.
+    ``spider`` is the name of the one of :mod:`tests.support.sites.spiders` that crawls it, with
+    ``arguments``. ``most_requests``: how many a crawl may make before it is called endless; 0 if the site
+    ends by itself. ``items``: how many items the crawl yields; None: one for each page that it gets.
     """
 
     start = "/"
@@ -154,7 +156,9 @@ def serve_site(site: MadeSite, port: int = 0) -> Iterator[Served]:
         request_queue_size = 64
 
         def handle_error(self, *args: object) -> None:
-            """Keep the output free of clients that have been killed; what a site raises, the crawl meets as an error."""
+            """Keep the output free of clients that have been killed; what a site raises, the crawl meets as
+            an error.
+            """
 
     server = Server(("127.0.0.1", port), Handler)
     served = Served(site, f"http://127.0.0.1:{server.server_port}")

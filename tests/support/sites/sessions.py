@@ -9,7 +9,9 @@ from tests.support.sites.text import names, prose
 
 
 class Pages(MadeSite):
-    """So many pages with texts of their own, in a tree; each links to its two children, to its parent and to the first page."""
+    """So many pages with texts of their own, in a tree; each links to its two children, to its parent and to
+    the first page.
+    """
 
     def __init__(self, pages: int = 85, words: int = 200) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""Settings of crawls in processes of their own, without the add-on: those of Scrapy, as a new project has them."""
+"""Settings of crawls in processes of their own, without the add-on: those of Scrapy, as a new project has
+them.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ def prose(seed: str, words: int) -> str:
 
 
 def passage(seed: str, words: int) -> str:
-    """Sentences in a random order, none twice as long as there are others, of so many words: the frame of a site's pages."""
+    """Sentences in a random order, none twice as long as there are others, of so many words: the frame of a
+    site's pages.
+    """
     draw = random.Random(seed)
     chosen: list[str] = []
     while len(chosen) < words:

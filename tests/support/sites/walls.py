@@ -1,4 +1,6 @@
-"""Pages that stand in for others: login forms, captchas, error pages; and items that are completed by another request."""
+"""Pages that stand in for others: login forms, captchas, error pages; and items that are completed by another
+request.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ _PASSWORD = "correct horse"
 
 
 class LoginWall(MadeSite):
-    """Some pages are public; the others answer with the same login form until who asks has logged in, which holds for a few pages.
+    """Some pages are public; the others answer with the same login form until who asks has logged in, which
+    holds for a few pages.
 
     ``opens``: whether one can log in at all.
     """
@@ -75,7 +78,8 @@ class LoginWall(MadeSite):
     def _form(self, wanted: str) -> Answer:
         form = (
             '<form id="login" method="post" action="/login">'
-            f'<input type="hidden" name="next" value="{wanted}"><input name="password" type="password"></form>'
+            f'<input type="hidden" name="next" value="{wanted}">'
+            '<input name="password" type="password"></form>'
         )
         return page("Please log in", self._notice, form, links={"/": "Home"})
 

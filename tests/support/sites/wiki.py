@@ -16,8 +16,8 @@ _ORDERS = ("title", "date", "size")
 class Wiki(MadeSite):
     """Articles with print views, histories, old revisions and an index in six orders.
 
-    Old revisions 2 and up are near-copies of the article; revision 1 is a text of its own. Some articles are found through old
-    revisions alone.
+    Old revisions 2 and up are near-copies of the article; revision 1 is a text of its own. Some articles are
+    found through old revisions alone.
     """
 
     def __init__(self, articles: int = 100) -> None:
