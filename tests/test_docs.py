@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -37,6 +38,7 @@ from neardup.text.features import Features
 from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.places import PAGES, ROOT
+from tests.support.prose import sentences_of, sentences_of_docstring, sentences_of_markdown
 from tests.support.stores import upgraded
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ MANUAL = [ROOT / "README.md", *PAGES_OF_MANUAL]
 
 MOST_LINES_OF_README = 120
 LONGEST_LINE = 110
+MOST_WORDS_OF_SENTENCE = 25
 
 
 def reference(name: str) -> str:
@@ -58,7 +61,9 @@ def reference(name: str) -> str:
 
 def section(page: str, title: str) -> str:
     """The text below a heading, up to the next one of its level or above."""
-    level, text = re.search(rf"^(#+) {re.escape(title)}$\n(.*)", page, re.MULTILINE | re.DOTALL).groups()  # type: ignore[union-attr]
+    found = re.search(rf"^(#+) {re.escape(title)}$\n(.*)", page, re.MULTILINE | re.DOTALL)
+    assert found is not None, title
+    level, text = found.groups()
     return re.split(rf"^#{{1,{len(level)}}} ", text, maxsplit=1, flags=re.MULTILINE)[0]
 
 
@@ -67,7 +72,9 @@ def first_cells(table: str) -> list[str]:
 
 
 def command(name: str) -> str:
-    return re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README).group(1)  # type: ignore[union-attr]
+    found = re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README)
+    assert found is not None, name
+    return found.group(1)
 
 
 class TestSettings:
@@ -353,7 +360,8 @@ class TestText:
 
     @pytest.mark.parametrize("page", MANUAL, ids=lambda page: str(page.relative_to(ROOT)))
     def test_lines_are_short(self, page: Path) -> None:
-        # A table or a heading cannot be wrapped, so the target of a link does not count there; nor does the one long command.
+        # A table or a heading cannot be wrapped, so the target of a link does not count there; nor does the
+        # one long command.
         text = page.read_text().replace(command("run"), "")
         lines = [
             re.sub(r"\]\([^)]*\)", "]", line) if line.startswith(("|", "#")) else line
@@ -373,6 +381,56 @@ class TestText:
             path = (page.parent / name).resolve() if name else page
             assert path.exists(), target
             assert not anchor or anchor in anchors(path), target
+
+    def test_sentences_are_short(self) -> None:
+        pages = [*MANUAL, ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"]
+        modules = [path for package in ("neardup", "crawler") for path in (ROOT / package).rglob("*.py")]
+        judged = [*pages, *(path for path in modules if ROOT / "neardup" / "store" not in path.parents)]
+        found = [(path, sentence) for path in judged for sentence in sentences_of(path)]
+
+        assert len(found) > 3000
+        assert [pair for pair in found if len(pair[1].split()) > MOST_WORDS_OF_SENTENCE] == []
+
+    def test_sentences_are_told_from_tables_code_and_formulas(self) -> None:
+        page = """
+            # A title without a stop
+
+            Eq. 4.5 is [cited](here.md). It ends (here.) Then
+            this list begins:
+
+            - one
+            - two
+
+            1. three
+
+            ```sh
+            neardup report
+            ```
+
+            | a | table |
+            |---|---|
+            """
+        docstring = """A summary.
+
+        A paragraph
+        of two lines.
+
+            x = 2 · y
+
+        >>> 1 + 1
+        2
+        """
+
+        assert list(sentences_of_markdown(textwrap.dedent(page))) == [
+            "A title without a stop",
+            "Eq. 4.5 is [cited].",
+            "It ends (here.)",
+            "Then this list begins:",
+            "one",
+            "two",
+            "three",
+        ]
+        assert list(sentences_of_docstring(docstring)) == ["A summary.", "A paragraph of two lines."]
 
     def test_every_page_can_be_found(self) -> None:
         pages = {str(page.relative_to(DOCS)) for page in PAGES_OF_MANUAL}
@@ -403,8 +461,9 @@ def anchors(page: Path) -> set[str]:
 def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
 
+    arguments = ["build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", *arguments],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
