@@ -22,9 +22,10 @@ _HOSTS_REMEMBERED = 10_000
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a page, and what follows from the URL: each part is made once, when somebody asks.
+    """The address of a page, and what follows from the URL.
 
-    ``url``: as :func:`page_url` gives it; :meth:`of` takes any URL.
+    Each part is made once, when somebody asks for that part. ``url`` is as :func:`page_url` gives it;
+    :meth:`of` takes any URL.
 
     >>> page = Address.of("http://Shop.Example.co.uk:8080/a#top")
     >>> page.url, page.host, page.domain, len(page.key)

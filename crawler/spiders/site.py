@@ -40,9 +40,9 @@ class SiteSpider(scrapy.Spider):
     """Crawl one or several sites, given as ``-a url=``: URLs, folders and HTML files, separated by commas or
     spaces.
 
-    A web site is crawled from its URL along the links that stay on its host. A folder is a mirrored site:
-    every HTML page below it is read, and links are followed to other files below it. No page on the web leads
-    to a file, and no symbolic link out of the folders.
+    A web site is crawled from its URL along the links that stay on its host. A folder is a mirrored site.
+    Every HTML page below the folder is read, and links are followed to other files below the folder. No page
+    on the web leads to a file, and no symbolic link out of the folders.
     """
 
     name = "site"

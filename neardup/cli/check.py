@@ -43,8 +43,10 @@ class Resemblance:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """``resembles``: the canonical pages that it is a duplicate of, most resembling first; if there are none,
-    the nearest of all.
+    """What was found about a page that is checked.
+
+    ``resembles`` has the canonical pages that the page is a duplicate of, most resembling first. If there are
+    none, ``resembles`` has the nearest canonical page.
     """
 
     url: str
@@ -110,7 +112,7 @@ class _Known(NamedTuple):
 class _Nearest(NamedTuple):
     """Canonical pages by falling resemblance, matches first: ids, distances, estimates, how many are matches.
 
-    ``beyond``: how many more would be, were they within the scope.
+    ``beyond`` is how many more pages would be matches, were these pages within the scope.
     """
 
     ids: npt.NDArray[np.int64]

@@ -67,8 +67,8 @@ class _Way:
     """The way of one fetch through its redirects: which addresses each place has, found once and checked.
 
     Connections are made to the checked addresses and to no others. So a name that resolves to another address
-    a moment later (DNS rebinding) leads nowhere else. Through a proxy, which resolves names by itself, they
-    are only what is checked.
+    a moment later (DNS rebinding) leads nowhere else. Through a proxy, which resolves names by itself, the
+    addresses are only checked.
     """
 
     def __init__(self, *, private: bool) -> None:

@@ -170,8 +170,9 @@ def _to_terminal(
 
 
 class Shown:
-    """Progress on standard error, once it takes longer than a moment; one line on a terminal, else one now
-    and then.
+    """Progress on standard error, once a search takes longer than a moment.
+
+    On a terminal, one line is written again and again. Elsewhere, a line is written now and then.
     """
 
     def __init__(self, name: str, rows: int, done: int = 0, matches: int = 0) -> None:

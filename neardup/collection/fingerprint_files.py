@@ -48,7 +48,10 @@ _ZIP = b"PK\3\4"
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """``values``: uint64, (m,); ``weak_bits``: uint8, (m, 48), or None; ``ids``: int64, (m,), or None."""
+    """Queries read from a file.
+
+    ``values``: uint64, (m,); ``weak_bits``: uint8, (m, 48), or None; ``ids``: int64, (m,), or None.
+    """
 
     values: npt.NDArray[np.uint64]
     weak_bits: npt.NDArray[np.uint8] | None

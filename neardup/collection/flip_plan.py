@@ -68,7 +68,9 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """``cost``: estimated ns in all; ``name``: psm, blocks or scan, for people."""
+    """How a chunk is searched. ``cost`` is the estimated time in all, in ns; ``name`` is psm, blocks or scan,
+    for people.
+    """
 
     tables: list[TablePlan]
     cost: float
@@ -108,7 +110,7 @@ def make_plan(
 
 @dataclass(frozen=True)
 class _Sizes:
-    """``rows``: of a chunk."""
+    """The sizes that a plan is made for; ``rows`` are those of a chunk."""
 
     queries: int
     rows: int

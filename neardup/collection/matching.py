@@ -5,10 +5,10 @@ The file is read in chunks from front to back. Each chunk is grouped by some bit
 probed for the queries that are still open. The next chunk is read and grouped meanwhile, so the time is the
 larger of reading and computing (eq. 6.20). What to probe for is planned once, before the first chunk.
 
-Where this leaves the thesis: its file is a collection of sorted chunks, so that reading need not sort. Here a
-chunk is only grouped by the bits that tell the queries apart best. One counting sort groups a chunk (12 to 30
-ns a fingerprint), in whatever order the file is. The file stays as it is, and rows keep their places. A batch
-is appended by writing it at the end.
+This mode leaves the thesis in one point. The file of the thesis is a collection of sorted chunks, so that
+reading need not sort. Here a chunk is only grouped by the bits that tell the queries apart best. One counting
+sort groups a chunk (12 to 30 ns a fingerprint), in whatever order the file is. The file stays as it is, and
+rows keep their places. A batch is appended by writing it at the end.
 """
 
 from __future__ import annotations
@@ -127,7 +127,11 @@ def match(
 
 @dataclass(frozen=True, slots=True)
 class ChunkMatches:
-    """``rows``: of the file that are done; ``matches``: those of the last chunk, dtype ``MATCH``."""
+    """The state of a search after a chunk.
+
+    ``rows`` is the number of rows of the file that are done. ``matches`` are those of the last chunk, dtype
+    ``MATCH``.
+    """
 
     rows: int
     matches: npt.NDArray[Any]
@@ -144,7 +148,8 @@ class _Table:
 class Matcher:
     """One search of a batch of queries, chunk by chunk.
 
-    ``rows``: of the file, to plan by. After :meth:`run` has ended or been given up, the matcher is used up.
+    ``rows`` is the number of rows of the file, to plan by. After :meth:`run` has ended or been given up, the
+    matcher is used up.
     """
 
     def __init__(

@@ -93,8 +93,13 @@ def choose_bits(sample: npt.NDArray[np.uint64], allowed: np.uint64, chosen: npt.
     pairs together.
 
     Single bits of real fingerprints are one-sided and go together, so that the leading p bits group them far
-    less evenly than chosen ones. ``sample``: (n,); ``allowed``: mask of the bits to choose from; ``chosen``:
-    receives positions, counted from the most significant bit. Takes n × 64 × ``chosen.size`` steps.
+    less evenly than chosen ones.
+
+    - ``sample``: (n,).
+    - ``allowed``: mask of the bits to choose from.
+    - ``chosen``: receives positions, counted from the most significant bit.
+
+    The choice takes n × 64 × ``chosen.size`` steps.
     """
     size = sample.size
     groups = np.zeros(size, dtype=np.int64)

@@ -57,16 +57,18 @@ class DetectorOptions:
     """What decides whether two pages are near-duplicates, and for how many pages of a cluster links are
     followed.
 
-    ``features``, ``content``, ``selectors`` and ``alt_texts`` are those of
-    :class:`neardup.text.features.Features` and :class:`neardup.text.content.Content`. ``verify``: least
-    resemblance, estimated from sketches, of a duplicate to its canonical page; 0: the distance alone decides.
-    ``max_distance`` (bits, inclusive) is that of the features if None. ``scope`` is that of
-    :class:`neardup.detection.scope.Scope`. ``recall`` is that of
-    :class:`neardup.index.psm.psm_index.PSMIndex`; ``index`` is a name of :mod:`neardup.index.registry`. Of
-    ``recall_sample`` of the queries the recall is measured. A page with fewer than ``min_features`` distinct
-    words is never matched. ``follow_per_cluster`` counts pages of this crawl, the canonical page included if
-    it is one of them. ``max_page_bytes`` and the other three are the limits of
-    :class:`neardup.text.limits.Limits`.
+    - ``features``, ``content``, ``selectors`` and ``alt_texts`` are those of
+      :class:`neardup.text.features.Features` and :class:`neardup.text.content.Content`.
+    - ``verify`` is the least resemblance, estimated from sketches, of a duplicate to its canonical page. With
+      0, the distance alone decides.
+    - ``max_distance`` (bits, inclusive) is that of the features if None.
+    - ``scope`` is that of :class:`neardup.detection.scope.Scope`.
+    - ``recall`` is that of :class:`neardup.index.psm.psm_index.PSMIndex`.
+    - ``recall_sample`` is the share of the queries of which the recall is measured.
+    - ``index`` is a name of :mod:`neardup.index.registry`.
+    - ``min_features``: a page with fewer distinct words is never matched.
+    - ``follow_per_cluster`` counts pages of this crawl, the canonical page included if it is one of them.
+    - ``max_page_bytes`` and the other three are the limits of :class:`neardup.text.limits.Limits`.
     """
 
     features: str = DEFAULT
@@ -127,7 +129,7 @@ class DetectorOptions:
 
 
 class Detector:
-    """Tells of each page whether it is a near-duplicate of one already known, and remembers it.
+    """Tells of each page whether the page is a near-duplicate of one already known, and remembers the page.
 
     Near-duplicate is not transitive, so clusters are stars: only canonical pages are in the index. A
     duplicate is within ``max_distance`` of its canonical page. Unless ``verify`` is 0, a duplicate also
@@ -141,7 +143,7 @@ class Detector:
     judged afresh. The duplicates of a canonical page that has changed are judged afresh when they are seen
     again.
 
-    ``first_id``: id of the first page that is not known yet; ids count up from there.
+    ``first_id`` is the id of the first page that is not known yet; ids count up from there.
     """
 
     def __init__(self, options: DetectorOptions, *, reader: Reader | None = None, first_id: int = 1) -> None:

@@ -1,9 +1,9 @@
-"""When to stop following the links of near-alike pages: endless calendars, session ids handed out anew, pages
-beyond the last.
+"""When to stop following the links of near-alike pages.
 
-Requests that come out of duplicates are made last, but they are made. In an endless space each of them leads
-to another duplicate with links of its own, and the crawl would never end. So the requests that the duplicates
-of one canonical page have led to are counted:
+Such pages are those of endless calendars, of session ids handed out anew, and beyond the last page of a
+listing. Requests that come out of duplicates are made last, but they are made. In an endless space each such
+request leads to another duplicate with links of its own, and the crawl would never end. So the requests that
+the duplicates of one canonical page have led to are counted:
 
 =================================================================  ==========================================
 a request has led to                                               the count of the cluster that it came from
@@ -105,8 +105,9 @@ class _Cluster:
 
 
 class EndlessWatch:
-    """Counts what the duplicates of each canonical page have led to, in one crawl; ``limit`` 0: nothing is
-    ever exhausted.
+    """Counts what the duplicates of each canonical page have led to, in one crawl.
+
+    With a ``limit`` of 0, nothing is ever exhausted.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:

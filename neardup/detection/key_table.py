@@ -1,6 +1,6 @@
 """The hash table from a page's key (of its URL, of its text) to its row.
 
-The loops are compiled by numba; the class :class:`KeyTable` is made of these loops.
+numba compiles the loops, and :class:`KeyTable` is made of these loops.
 
 To the loops, a table of n slots is two arrays:
 

@@ -1,7 +1,7 @@
 """The digests of the texts of canonical pages: by row number, and from a digest to the pages that have it.
 
-What the index proposes and the sketches confirm is likely. A page of the very same text is certain, and found
-however many pages look like it.
+What the index proposes and the sketches confirm is a likely duplicate. A page of the very same text is a
+certain duplicate. The digest finds such a page however many other pages are alike.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ _KEY = Struct("<QQ")
 
 
 class KnownDigests:
-    """Digests by row, 0 standing for none; the rows by digest. A page's site is mixed in if the scope is
-    bounded.
+    """Digests by row, and rows by digest.
 
-    Eight bytes a page, and 25 to 31 for each page that has a digest. Two canonical pages may have the same
-    digest: two crawls met the text at once. The table names the last, and the others wait beside it: when the
-    one that is named goes, another is.
+    A digest of 0 stands for none. A page's site is mixed into the digest if the scope is bounded. The memory
+    is eight bytes a page, and 25 to 31 for each page that has a digest.
+
+    Two canonical pages may have the same digest, when two crawls met the text at once. The table then names
+    the last page, and the other pages wait beside the table. When the page that is named goes, another is
+    named.
     """
 
     def __init__(self) -> None:

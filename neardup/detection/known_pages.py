@@ -111,7 +111,8 @@ class KnownPages:
     The index stores row numbers, so that it needs neither ids nor URLs. ``canonical[row]`` is the row of the
     canonical page, or the row itself if the page is canonical. ``canonical[row]`` is ``NONE`` if the page is
     neither (too short to be matched). ``ids`` (int64), ``values`` (uint64) and ``canonical`` (int32) give and
-    take Python ints; ``urls`` gives strings. One thread at a time, :meth:`arrays` included.
+    take Python ints; ``urls`` gives strings. Only one thread at a time may use the columns, :meth:`arrays`
+    included.
     """
 
     def __init__(self) -> None:

@@ -24,8 +24,8 @@ _AT_ONCE = 1 << 16
 class KnownSketches:
     """Compact sketches of ``size`` places.
 
-    Four bytes a page, and ``size`` bits for each page that has a sketch; nothing is copied to make room.
-    Those of a snapshot stay where they are mapped.
+    The memory is four bytes a page, and ``size`` bits for each page that has a sketch. Nothing is copied to
+    make room. The sketches of a snapshot stay where they are mapped.
     """
 
     def __init__(self, size: int) -> None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class Reconciler:
     """Tells a detector of pages that others have judged.
 
-    ``reconcile``: whether near-copies are made one cluster as they come; if not, :meth:`reconcile_all` does
-    it when asked to.
+    With ``reconcile``, near-copies are made one cluster as they come. Without, :meth:`reconcile_all` makes
+    the clusters when asked to.
     """
 
     def __init__(self, detector: Detector, *, reconcile: bool = True) -> None:

@@ -1,5 +1,6 @@
-"""Records of fixed size, one a page, in chunks: growing copies nothing, and what a snapshot maps stays where
-it is.
+"""Records of fixed size, one a page, in chunks.
+
+Growing copies nothing, and what a snapshot maps stays where it is.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _RECORD = struct.Struct("=qQiI")
 
 
 class Records:
-    """Records of 24 bytes, one a page: its id, its fingerprint, its canonical page's row, where its URL
-    begins in its group.
+    """Records of 24 bytes, one a page.
 
-    A list of chunks of shape (2^16, 3), dtype uint64: growing copies nothing. All four are written at once:
-    an addition takes 2.2 µs, and with a list of chunks for each it took 2.8. Chunks may be read-only; one is
-    copied when first written to.
+    A record has four fields: the page's id, its fingerprint, the row of its canonical page, and where its URL
+    begins in its group. The records stand in a list of chunks of shape (2^16, 3), dtype uint64, so growing
+    copies nothing. All four fields are written at once: an addition takes 2.2 µs. With a list of chunks for
+    each field, an addition took 2.8 µs. Chunks may be read-only; a chunk is copied when first written to.
     """
 
     __slots__ = ("_chunks", "_tail", "canonical", "ids", "length", "offsets", "values")

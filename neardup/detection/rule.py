@@ -27,8 +27,9 @@ MIN_FEATURES = 10
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Two pages match if at most ``max_distance`` bits differ and, unless ``verify`` is 0, their resemblance
-    is at least that.
+    """Two pages match if at most ``max_distance`` bits differ and their resemblance is at least ``verify``.
+
+    With ``verify`` 0, the distance alone decides.
     """
 
     max_distance: int

@@ -1,8 +1,8 @@
 """Scope: how far from a page its canonical page may be, so that no site makes another site's pages count as
 duplicates unnoticed.
 
-A page that copies another site's page before that one is crawled becomes the canonical page of it. Within a
-scope, only pages of the same host or registered domain are matched with each other.
+A site may copy another site's page and be crawled before the other site. The copy then becomes the canonical
+page. Within a scope, only pages of the same host or registered domain are matched with each other.
 """
 
 from __future__ import annotations

@@ -163,9 +163,9 @@ class _Host:
 class HostTemplates:
     """What is template on each host.
 
-    Some 50 kB a host while a window is being counted, with pages of 300 words, and 8 bytes for each shingle
-    of the template. At most 1.1 MB a host, whatever its pages: 0.5 MB of template, 0.3 MB of counts, and 0.3
-    MB of the last pages.
+    With pages of 300 words, a host takes some 50 kB while a window is being counted. Each shingle of the
+    template takes 8 bytes. Whatever its pages, a host takes at most 1.1 MB: 0.5 MB of template, 0.3 MB of
+    counts, and 0.3 MB of the last pages.
     """
 
     __slots__ = ("_hosts",)
@@ -267,9 +267,11 @@ def adjusted(
 ) -> Floats:
     """Resemblances r' of what is no template, from those of the whole, r; shapes (n,), each 0 to 1.
 
-    ``stored``: compact sketches of the pages compared with, shape (n, size // 64); ``compact``: that of the
-    page in hand, ``own_places`` its :meth:`HostTemplates.own_places`. Where too little is its own, or both
-    are nothing but template, r' is r.
+    - ``stored``: compact sketches of the pages compared with, shape (n, size // 64).
+    - ``compact``: the compact sketch of the page in hand.
+    - ``own_places``: the page's :meth:`HostTemplates.own_places`.
+
+    Where too little is the page's own, or both pages are nothing but template, r' is r.
     """
     if own_places is None:
         return resemblances

@@ -20,9 +20,9 @@ offset  bytes  what
                zeros between them
 ======  =====  ==========================================================================
 
-The checksums find damage, not forgery. They are computed before anything is written, so that an array that
-changes meanwhile is found when read. A killed process may leave a file ``.NAME.….tmp`` behind, which may be
-deleted.
+The checksums find damage, not forgery. The checksums are computed before anything is written, so that an
+array that changes meanwhile is found when read. A killed process may leave a file ``.NAME.….tmp`` behind,
+which may be deleted.
 """
 
 from __future__ import annotations

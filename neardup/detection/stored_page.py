@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 
 class StoredPage(NamedTuple):
-    """``canonical_id`` is None unless the page is a duplicate. ``value``, ``sketch`` and ``weak_bits`` are
-    None if the page has no words, ``text_digest`` if it is gone.
+    """A page as it stands in the tables.
 
-    A page that is not ``fresh`` is known, but no other page is its duplicate any more. The fields after it
-    are read only of pages that other crawls write meanwhile; ``distance`` is that to the canonical page, in
-    bits.
+    ``canonical_id`` is None unless the page is a duplicate. ``value``, ``sketch`` and ``weak_bits`` are None
+    if the page has no words. ``text_digest`` is None if the page is gone.
+
+    A page that is not ``fresh`` is known, but no other page is its duplicate any more. The fields after
+    ``fresh`` are read only of pages that other crawls write meanwhile. ``distance`` is that to the canonical
+    page, in bits.
     """
 
     page_id: int

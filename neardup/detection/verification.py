@@ -1,5 +1,6 @@
-"""SimHash proposes, the sketches decide: which of the pages within ``max_distance`` a page is a
-duplicate of.
+"""Which of the pages within ``max_distance`` a page is a duplicate of.
+
+SimHash proposes, the sketches decide.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class Found(NamedTuple):
 
 
 class Verifier:
-    """Confirms matches by rule and scope; with learned content, by what of the pages is not their site's
-    template.
+    """Confirms matches by rule and scope.
+
+    With learned content, only what is not the template of the site is compared.
     """
 
     def __init__(self, rule: Rule, scope: Scope, reader: Reader) -> None:

@@ -55,7 +55,7 @@ class FolderOptions:
 
     Pages with fewer than ``min_features`` distinct words take no part. ``half`` (one of ``HALVES``) keeps
     only the pages whose file names have digests of one sort. So all versions of a page are in the same half.
-    ``mistakes``: how many of each kind are listed.
+    ``mistakes`` is how many mistakes of each kind are listed.
     """
 
     cut: float = CUT
@@ -71,11 +71,11 @@ class FolderOptions:
 
 
 class Truth(NamedTuple):
-    """Pairs that are right or wanted, by their later page: ``partners[offsets[i] : offsets[i + 1]]`` come
-    before page i.
+    """Pairs that are right or wanted, by their later page.
 
-    ``classes`` (bits of :mod:`neardup.evaluation.counting_kernels`) and ``resemblances`` are theirs; shapes
-    (m,).
+    ``partners[offsets[i] : offsets[i + 1]]`` are the pages before page i that are paired with page i.
+    ``classes`` (bits of :mod:`neardup.evaluation.counting_kernels`) and ``resemblances`` are those of the
+    pairs; shapes (m,).
     """
 
     offsets: Ints

@@ -63,11 +63,12 @@ class _Column:
 
 
 class Pages:
-    """Pages by row number: ``names``, and ``sets`` of the 3-word shingles that their exact resemblance is
-    computed from.
+    """Pages by row number: ``names``, and ``sets`` of 3-word shingles, from which the exact resemblance is
+    computed.
 
-    Words are always those of the plain features, so that the truth does not depend on what is measured by it.
-    Kept of a page, apart from the set, are some 700 bytes for each choice of features; not its text.
+    Words are always those of the plain features, so that the truth does not depend on what the truth
+    measures. Apart from the set, some 700 bytes of a page are kept for each choice of features. The text of a
+    page is not kept.
     """
 
     def __init__(self, features: Sequence[Features]) -> None:

@@ -25,8 +25,10 @@ CUTS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
 
 
 class Trial(NamedTuple):
-    """A rule on fingerprints of some features: at most ``distance`` bits apart and, unless None, by the
-    sketches ``verify`` or more alike.
+    """A rule on fingerprints of some features.
+
+    Pages match if they are at most ``distance`` bits apart. Unless ``verify`` is None, the resemblance by the
+    sketches must also be ``verify`` or more.
     """
 
     features: str
@@ -39,10 +41,9 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is compared: every one of ``features``, at ``distances`` or else at all, by distance alone and at
-    each cut of ``verify``.
+    """What is compared: every one of ``features``, by distance alone and at each cut of ``verify``.
 
-    A cut of 0 is the distance alone, as it is in a crawl.
+    The distances are ``distances``, or else all. A cut of 0 is the distance alone, as in a crawl.
     """
 
     features: Sequence[Features]
@@ -117,7 +118,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Two pages and what was wrongly said of them; ``diff``: lines of a unified diff of their texts."""
+    """Two pages and what was wrongly said of them. ``diff`` has the lines of a unified diff of their
+    texts.
+    """
 
     kind: str
     """``missed`` or ``wrong``."""

@@ -53,12 +53,12 @@ class ReadingSeconds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What a page is compared by; ``fingerprint`` is None if its content has no features, ``sketch`` if it
-    has no words.
+    """What a page is compared by.
 
-    ``shingles`` are those of its text in their order, shape (n,). ``full_sketch`` is their sketch with all
-    bits, shape (size,); ``sketch`` keeps one bit of each place. ``text_digest`` is that of the visible text
-    (64 bits, never 0).
+    ``fingerprint`` is None if the content of the page has no features. ``sketch`` is None if the content has
+    no words. ``shingles`` are those of the text in their order, shape (n,). ``full_sketch`` is the sketch of
+    the shingles with all bits, shape (size,). ``sketch`` keeps one bit of each place. ``text_digest`` is that
+    of the visible text (64 bits, never 0).
     """
 
     fingerprint: Fingerprint | None
@@ -70,8 +70,9 @@ class Reading:
 
 
 class Reader:
-    """Reads pages by one choice of content, features and size of sketches. Raises PageTooLarge for those over
-    the limits.
+    """Reads pages by one choice of content, features and size of sketches.
+
+    Raises PageTooLarge for a page over the limits.
     """
 
     def __init__(

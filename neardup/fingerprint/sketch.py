@@ -1,8 +1,8 @@
 """Shingles, resemblance and sketches of texts (Broder, Glassman, Manasse & Zweig 1997).
 
-A text is the set of its w-shingles, S(D, w): runs of w words. Its resemblance to another text is
-r(A, B) = |S(A) ∩ S(B)| / |S(A) ∪ S(B)|. Resemblance is computed exactly from the sets, or estimated from
-sketches of a fixed size.
+A text is the set of its w-shingles, S(D, w): runs of w words. The resemblance of two texts is r(A, B) = |S(A)
+∩ S(B)| / |S(A) ∪ S(B)|. Resemblance is computed exactly from the sets, or estimated from sketches of a fixed
+size.
 
 Broder's sketch keeps the least element of the set under each of m random permutations. Two sketches agree at
 a place with the probability r(A, B).

@@ -35,8 +35,8 @@ class Match(NamedTuple):
 class ProbeStats:
     """What searching has cost so far.
 
-    ``probes`` are prefixes looked up, ``empty_probes`` those under which nothing is stored, ``candidates``
-    the stored fingerprints met in probes, whose whole distance was computed.
+    ``probes`` are prefixes looked up; ``empty_probes`` are prefixes under which nothing is stored.
+    ``candidates`` are the stored fingerprints met in probes, whose whole distance was computed.
     """
 
     queries: int = 0

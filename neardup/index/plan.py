@@ -11,9 +11,8 @@ built here:
   eq. 6.12.
 - Multi-index hashing: as Manku's tables, with the probes of its radii.
 
-  Fingerprints of pages are skewed. Stored fingerprints, if given, tell how much more work they make than
-  evenly spread ones. Stored fingerprints also tell by how much that work grows with their number
-  (:func:`_growth`).
+Fingerprints of pages are skewed. Stored fingerprints, if given, tell how much more work they make than evenly
+spread ones. Stored fingerprints also tell by how much that work grows with their number (:func:`_growth`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _FIRST_CAPACITY = 1024
 class LinearScan:
     """Exact index: recall 1 at the price of n comparisons a query (about 1 ns each).
 
-    It has no probes: ``stats.candidates`` counts all comparisons.
+    A scan has no probes: ``stats.candidates`` counts all comparisons.
     """
 
     def __init__(self, *, max_distance: int = 3) -> None:

@@ -2,7 +2,7 @@
 array.
 
 A **level** is one array of dtype uint64 that holds n entries once for each of its sub-tables, so that a
-search takes few arguments. It begins with a header: n, the number of sub-tables, and for each of these
+search takes few arguments. A level begins with a header: n, the number of sub-tables, and for each of these
 ``FIELDS`` words (the columns ``START`` to ``BASE`` below). A sub-table's section begins at word ``BASE``:
 
 * 2^b + 2 offsets, 4 bytes each, where b is the number of prefix bits. The entries with prefix x, a **run**,

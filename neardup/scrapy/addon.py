@@ -20,10 +20,13 @@ class Addon:
     """``ADDONS = {"neardup.Addon": 500}`` installs the four components; each looks at the settings for
     itself.
 
-    The spider middleware at 100: after HttpErrorMiddleware (50), so that error pages are never fingerprinted.
-    The downloader middleware at 25: before whatever else might let a request go. The pipeline at 0: before
-    those that would store or export the items of a duplicate. ``NEARDUP_GUARD`` adds the guard at 90, before
-    robots.txt (100) is asked for, and what notes the origin of requests at 950, near the spider.
+    - The spider middleware stands at 100: after HttpErrorMiddleware (50), so that error pages are never
+      fingerprinted.
+    - The downloader middleware stands at 25: before whatever else might let a request go.
+    - The pipeline stands at 0: before pipelines that would store or export the items of a duplicate.
+
+    ``NEARDUP_GUARD`` adds the guard at 90, before robots.txt (100) is asked for. ``NEARDUP_GUARD`` also adds
+    what notes the origin of requests at 950, near the spider.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:

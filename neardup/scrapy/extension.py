@@ -50,11 +50,11 @@ _GONE_STATUSES = {404, 410}
 class NearDuplicates:
     """Opens the store, fills the index from it, judges pages, and writes what was found.
 
-    Reachable as ``crawler.get_extension(NearDuplicates)``: ``detector.index`` and ``detector.pages`` may be
-    inspected. One line per duplicate is logged at DEBUG, progress at INFO every ``LOGSTATS_INTERVAL`` seconds
-    (a Scrapy setting), and a summary when the spider closes. If the database stays away, the crawl is closed
-    with the reason ``neardup_database_unavailable``. Nothing is counted as new merely because a look-up or a
-    write failed.
+    ``crawler.get_extension(NearDuplicates)`` gives the extension. ``detector.index`` and ``detector.pages``
+    may be inspected. One line per duplicate is logged at DEBUG. Progress is logged at INFO every
+    ``LOGSTATS_INTERVAL`` seconds (a Scrapy setting), and a summary when the spider closes. If the database
+    stays away, the crawl is closed with the reason ``neardup_database_unavailable``. Nothing is counted as
+    new merely because a look-up or a write failed.
 
     ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check`` store nothing: they read the database and
     log verdicts.

@@ -43,9 +43,9 @@ class NearDuplicateMiddleware:
 
     Every HTML response is judged before its callback is called, unless its request says ``meta={"neardup":
     False}``. What becomes of the requests that come out of the callback of a duplicate is decided by
-    :class:`neardup.scrapy.links.PageLinks`. Its items pass, or are marked to be dropped by the pipeline; with
-    ``NEARDUP_ACTION = "skip"`` the callback is not called at all. What comes from other responses is not
-    touched.
+    :class:`neardup.scrapy.links.PageLinks`. The items of a duplicate pass, or are marked to be dropped by the
+    pipeline. With ``NEARDUP_ACTION = "skip"`` the callback is not called at all. What comes from other
+    responses is not touched.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:

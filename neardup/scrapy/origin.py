@@ -21,8 +21,8 @@ class OriginMiddleware(BaseSpiderMiddleware):
     """Lets start requests go anywhere, and requests that come from files go to files.
 
     A spider middleware for :class:`~neardup.scrapy.guard.PrivateNetworkMiddleware`, which takes every other
-    request for one that a web page has led to. It stands near the spider, so that a middleware that holds
-    requests back holds them with their note.
+    request for one that a web page has led to. This middleware stands near the spider, so that a middleware
+    that holds requests back holds the requests with their note.
     """
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:

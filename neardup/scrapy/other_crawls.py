@@ -46,11 +46,10 @@ _SLICE_SECONDS = 0.002
 
 
 class OtherCrawls:
-    """Follows from :meth:`start` to :meth:`stop`, every ``interval`` seconds (0: never), and a last time in
-    :meth:`finish`.
+    """Follows the other crawls from :meth:`start` to :meth:`stop`, and a last time in :meth:`finish`.
 
-    ``reconcile``: whether near-copies that both were called new are made one cluster as they come, or only in
-    the end.
+    The tables are read every ``interval`` seconds (0: never). With ``reconcile``, near-copies that both were
+    called new are made one cluster as they come, else only in the end.
     """
 
     def __init__(
@@ -99,7 +98,8 @@ class OtherCrawls:
         StoreError if that fails.
 
         Also finds canonical pages for the duplicates of pages that are canonical no longer. What is done is
-        noted (``crawls.reconciled_batches``); if this does not come to its end, the next crawl does it.
+        noted (``crawls.reconciled_batches``). If the method does not come to its end, the next crawl does the
+        rest.
         """
         # Before the others are read: of two crawls that end at once, one at least reads what the other has
         # stored.

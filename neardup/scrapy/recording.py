@@ -158,8 +158,8 @@ class Onlooker:
     """Stands in for a :class:`Recorder` in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``:
     nothing is stored.
 
-    The database is read, so that the verdicts are those that a crawl would find. Where there is none, or none
-    of this scheme, every page is new.
+    The database is read, so that the verdicts are those that a crawl would find. Where there is no database,
+    or none of this scheme, every page is new.
     """
 
     records = False

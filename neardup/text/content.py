@@ -2,9 +2,9 @@
 
 - ``body``: all that a reader sees (:mod:`neardup.text.visible_text`).
 - ``main``: without navigation, headers, footers and other boilerplate, as the rules of resiliparse have it
-  (Bevendorff, Stein, Hagen & Potthast 2018). Unlike ``body`` it leaves out what is hidden by attribute or
-  style. Its time grows with the depth of a page too: 7 s for 0.6 MB, 1,000 deep. Pages as deep as no real one
-  are read as ``body``.
+  (Bevendorff, Stein, Hagen & Potthast 2018). Unlike ``body``, ``main`` leaves out what is hidden by attribute
+  or style. The time of ``main`` grows with the depth of a page too: 7 s for 0.6 MB, 1,000 deep. Pages as deep
+  as no real one are read as ``body``.
 - ``learned``: the text of ``body``; what is the site's template is learned and weighs nothing in the
   comparison (:mod:`neardup.detection.site_templates`).
 

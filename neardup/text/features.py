@@ -142,8 +142,9 @@ DEFAULT = "word-tf"
 class Features:
     """One choice of features; ``name`` is its canonical name.
 
-    Its caches and its stemmer belong to one thread. Raises ConfigurationError if there is no such choice, or
-    if it needs what is not installed or a table that cannot be used.
+    The caches and the stemmer of a choice belong to one thread. Raises ConfigurationError if there is no such
+    choice. Also raises ConfigurationError if a choice needs what is not installed, or a table that cannot be
+    used.
     """
 
     def __init__(self, name: str = DEFAULT) -> None:

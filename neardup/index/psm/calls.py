@@ -2,8 +2,8 @@
 numba.
 
 numba looks up the type of each argument of each call, and takes every array apart. For the eleven arrays of a
-search that takes as long as some probes do. So their addresses stand in a table that is made once, and the
-machine code is called itself.
+search, that takes as long as some probes. So the addresses of the arrays stand in a table that is made once,
+and the machine code itself is called.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def addresses_of(arrays: Sequence[npt.NDArray[Any]]) -> Addresses:
 
 @cache
 def searching() -> Search:
-    """Machine code of :func:`neardup.index.psm.walk.search`; instead of its arrays it takes
-    :func:`addresses_of` them.
+    """Machine code of :func:`neardup.index.psm.walk.search`, which takes :func:`addresses_of` the arrays
+    instead of the arrays.
 
-    Takes ``addresses``, ``value``, ``weights``, ``max_distance``, ``recall``, ``most``. They keep the GIL. Of
-    ``weights`` not even the type is looked at: they must be what a
-    :class:`neardup.fingerprint.simhash.Fingerprint` has. OverflowError: ``value`` is negative or has more
-    than 64 bits.
+    The arguments are ``addresses``, ``value``, ``weights``, ``max_distance``, ``recall``, ``most``. A call
+    keeps the GIL. Of ``weights`` not even the type is looked at: weights must be what a
+    :class:`neardup.fingerprint.simhash.Fingerprint` has. Raises OverflowError if ``value`` is negative or has
+    more than 64 bits.
     """
     return machine_code(_search, "int64(int64[:,::1], uint64, float64[::1], int64, float64, int64)")
 

@@ -40,8 +40,11 @@ def search_many(
     """:func:`neardup.index.psm.walk.search` for one query after the other from ``start`` on, until there is
     no room for the matches of one.
 
-    ``asked``: shape (m,); ``weights``: (m, 64); ``whose``: (k,), receives the query of each of the k
-    ``matches``. Returns how many queries are done with, and the number of matches.
+    - ``asked``: shape (m,).
+    - ``weights``: shape (m, 64).
+    - ``whose``: shape (k,), receives the query of each of the k ``matches``.
+
+    Returns how many queries are done with, and the number of matches.
     """
     count = 0
     for i in range(start, asked.size):
@@ -75,8 +78,9 @@ def match_block(
 
     - the matches, in columns query, row, value, distance, shape (n, 4);
     - the costs, as of ``state[COSTS]``;
-    - the threshold at the end (:data:`neardup.index.psm.walk.THRESHOLD`). A block starts with the threshold
-      given, but with nothing saved. So each block meets the recall by itself.
+    - the threshold at the end (:data:`neardup.index.psm.walk.THRESHOLD`).
+
+    A block starts with the threshold given, but with nothing saved. So each block meets the recall by itself.
     """
     tables, chances, branches, queue = workspace()
     chances[THRESHOLD] = threshold

@@ -237,9 +237,12 @@ class PSMIndex:
         """Matches of many queries in one call: columns query, row, value, distance, shape (n, 4), ordered by
         query.
 
-        ``values``: fingerprints, (m,); ``weights``: of their bits, (m, 64). ``every``: as :meth:`find_all`
-        (PSM_A), else as :meth:`find_first`. Without the interpreter's lock, on so many threads; nothing may
-        be added or taken out meanwhile. ValueError for other shapes.
+        - ``values``: fingerprints, (m,).
+        - ``weights``: the weights of their bits, (m, 64).
+        - ``every``: as :meth:`find_all` (PSM_A), else as :meth:`find_first`.
+
+        The search runs without the interpreter's lock, on so many threads. Nothing may be added or taken out
+        meanwhile. Raises ValueError for other shapes.
         """
         if values.ndim != 1 or weights.shape != (len(values), 64):
             raise ValueError(

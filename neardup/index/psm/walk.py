@@ -1,9 +1,9 @@
 """The search of the PSM index, compiled by numba: which leaves of the tree to probe for a query, most
 probable first.
 
-The bits in which a near-duplicate's fingerprint differs are weak bits (Sood, section IV.A). Their odds to
-flip are estimated from the query's own bit weights. Every branch, to a node or a leaf, has the probability
-that a near-duplicate at exactly ``max_distance`` lies below it. Branches wait
+The bits in which a near-duplicate's fingerprint differs are weak bits (Sood, section IV.A). The odds of each
+bit to flip are estimated from the query's own bit weights. Every branch, to a node or a leaf, has the
+probability that a near-duplicate at exactly ``max_distance`` lies below it. Branches wait
 (:mod:`neardup.index.psm.search_queue`). The most probable branch is taken next, as long as its probability
 reaches a threshold. From a branch the walk goes down to the leaf in which nothing more is flipped. Branches
 that turn off on the way, with enough probability to matter, wait.
