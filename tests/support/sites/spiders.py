@@ -32,8 +32,7 @@ class FollowSpider(scrapy.Spider):
     def parse(self, response: Response) -> Iterator[Any]:
         """One item a page.
 
-        @url
-        data:text/html,<h1>A%20page</h1><p>one%20two%20three%20four%20five%20six%20seven%20eight%20nine%20ten
+        @url data:text/html,<h1>A%20page</h1><p>one%20two%20three%20four%20five%20six%20seven%20eight%20nine
         @returns items 1 1
         """
         if isinstance(response, HtmlResponse):
