@@ -35,7 +35,7 @@ from neardup.text.visible_text import (
     _pieces,
     text_of_tree,
 )
-from neardup.text.words import _words_of_any_script, words
+from neardup.text.words import parts, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,7 @@ def read(texts: list[str], timings: Timings) -> int:
         choices = {name: Features(name.format(table=table, stems=stems)) for name in CHOICES}
     for text in texts:
         found = timings.run("words", words, text)
-        assert timings.run("words, by expressions", _words_of_any_script, text) == found
+        assert timings.run("words, by expressions", parts, text) == found
         for name, choice in choices.items():
             extracted = timings.run(f"features {name.format(table='…', stems='…')}", choice.extract, text)
             if name == "word-tf":

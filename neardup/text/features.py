@@ -31,9 +31,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import mmh3
 import numpy as np
 
+from neardup import native
 from neardup.errors import ConfigurationError
 from neardup.text import feature_kernels, idf
-from neardup.text.words import bigrams, dictionary_release, dictionary_words, words
+from neardup.text.words import SIGNS, bigrams, dictionary_release, dictionary_words, nfc, parts, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +58,13 @@ its cache.
 _MOST_CACHED = 1 << 16
 _LONGEST_CACHED = 64
 """Words and characters: a cache of hashes stays below some 12 MB whatever comes."""
+
+_MOST_BYTES = 1.25
+"""Bytes of UTF-8 a character up to which the native core pays: most words are ASCII then."""
+
+_native = native.load("neardup.text._word_hashes")
+if _native is not None:
+    _native.configure(SIGNS)
 
 _LONGEST_STEMMED = 64
 """Characters."""
@@ -99,6 +107,18 @@ class _Hashes(dict[str, int]):
 
     def of(self, found: Sequence[str]) -> Hashes:
         return np.fromiter(map(self.__getitem__, found), dtype=np.uint64, count=len(found))
+
+
+class _Parts(dict[str, list[int]]):
+    """Hashes of the parts of words with other characters than ASCII, until there are too many to keep."""
+
+    def __missing__(self, word: str) -> list[int]:
+        values = [hash_feature(part) for part in parts(word)]
+        if len(word) <= _LONGEST_CACHED:
+            if len(self) >= _MOST_CACHED:
+                self.clear()
+            self[word] = values
+        return values
 
 
 class Extracted(NamedTuple):
@@ -155,6 +175,7 @@ class Features:
         self._split = dictionary_words() if modifiers.icu is not None else bigrams
         self._without = STOP_ENGLISH if modifiers.stop else None
         self._hashes = _Hashes(hash_feature)
+        self._parts = _Parts()
         self._stems = self._hashes
         if modifiers.stem is not None:
             self._stems = _Hashes(_hash_of_stem(name, modifiers.stem))
@@ -182,14 +203,18 @@ class Features:
 
         ``check`` is told the number of words, and may raise.
         """
-        found = words(text, self._split, check)
+        hashes = self._native_hashes(text, check)
+        found: list[str] | None = None
+        if hashes is None:
+            found = words(text, self._split, check)
+            hashes = self._hashes.of(found)
         if check is not None:
-            check(len(found))
-        hashes = self._hashes.of(found)
+            check(hashes.size)
         distinct, counts = feature_kernels.count(hashes, _SALT)
         distinct_words = distinct.size
         kept = hashes
         if self._without is not None or self._stems is not self._hashes:
+            found = words(text, self._split) if found is None else found
             kept = self._stems.of([word for word in found if word not in (self._without or ())])
             distinct, counts = feature_kernels.count(kept, _SALT)
         if self._width:
@@ -200,6 +225,23 @@ class Features:
         elif self._frequencies is not None:
             counts *= self._frequencies.weights(distinct)
         return Extracted(hashes, distinct, counts, distinct_words)
+
+    def _native_hashes(self, text: str, check: Callable[[int], None] | None) -> Hashes | None:
+        """What the native core makes of a text; None where the native core is not used or does not pay."""
+        if _native is None or self._split is not bigrams:
+            return None
+        text = nfc(text)
+        if not text.isascii():
+            try:
+                size = len(text.encode())
+            except UnicodeEncodeError:  # a lone surrogate
+                return None
+            if size > _MOST_BYTES * len(text):
+                return None
+        hashes, parted = _native.word_hashes(text, SEED, self._parts)
+        if check is not None:
+            check(parted)
+        return np.frombuffer(hashes, dtype=np.uint64)
 
 
 class _Modifiers(NamedTuple):

@@ -35,17 +35,21 @@ So trees deeper than ``_DEEPEST`` are walked by a loop in Python, which gives th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, cast
 
 import regex
 from bs4.dammit import UnicodeDammit
 from lxml import etree
 
+from neardup import native
 from neardup.text.limits import Limits
 from neardup.text.words import UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+logger = logging.getLogger(__name__)
 
 
 ALT_TEXTS = True
@@ -113,9 +117,15 @@ _IS_DEEP = etree.XPath("boolean(" + "/".join("*" * _DEEPEST) + ")")
 
 _MANY_PARTS = 16
 
-_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3164\uFFA0]]+", regex.V1)
-"""All characters that show nothing by themselves, except the Hangul fillers, which take the room of a letter.
+INVISIBLE = (
+    (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+"""Ranges of all characters that show nothing by themselves (Unicode's Default_Ignorable_Code_Point). The
+Hangul fillers are left out, because a filler takes the room of a letter.
 """
+_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3164\uFFA0]]+", regex.V1)
 
 _NO_CHARSETS = ("idna", "punycode")
 """Codecs of Python that no browser takes for the encoding of a page. One long label of 256 kB took 6 s, and
@@ -155,6 +165,9 @@ def text_of_parts(
     µs to begin, so 60,000 roots after ``</html>`` took a second.
     """
     parts = list(parts)
+    if _native_text is not None and not left_out:
+        text = " ".join(filter(None, (_native_text(part, alt_texts) for part in parts)))
+        return " ".join(_without_urls(text).split()) if _has_signs_of_urls(text) else text
     by_loop = bool(left_out) or len(parts) > _MANY_PARTS
     return cleaned(" ".join(_text(part, left_out, alt_texts=alt_texts, by_loop=by_loop) for part in parts))
 
@@ -297,6 +310,40 @@ def _without_urls(text: str) -> str:
             kept[-1] = kept[-1].rstrip(_SCHEME)
             kept.append(_URL_REST.sub("", piece, count=1))
         text = " ".join(kept)
-    if "ww." in text or "WW." in text or "wW." in text or "Ww." in text:
+    if _has_www(text):
         text = _WWW.sub(" ", text)
     return text
+
+
+def _has_signs_of_urls(text: str) -> bool:
+    return "://" in text or _has_www(text)
+
+
+def _has_www(text: str) -> bool:
+    return "ww." in text or "WW." in text or "wW." in text or "Ww." in text
+
+
+def _checked_native_text() -> Callable[[etree._Element, bool], str] | None:
+    """The walk in C; None where the native core is not used, or lxml lays its trees out in another way."""
+    try:
+        module = native.load("neardup.text._tree_text")
+        if module is None:
+            return None
+        module.configure(INLINE, SKIPPED, _IMAGES, INVISIBLE)
+        root = etree.HTML(
+            "<p>a<!-- b --><b>b</b><script>c</script><img alt='d e'><br>f\u00adg\u00a0h<i>i</i>"
+        )
+        if module.visible_text(root, True) == " ".join("".join(_pieces(root)).replace("\u00ad", "").split()):
+            return cast("Callable[[etree._Element, bool], str]", module.visible_text)
+        problem = "its trees give another text"
+    except (ImportError, TypeError) as exc:  # Cython compares functions and types of lxml as it imports them
+        problem = str(exc)
+    logger.warning(
+        "neardup was built for another lxml than %(version)s (%(problem)s); pages are read without the native"
+        " core, which takes three times as long. Install neardup again.",
+        {"version": etree.__version__, "problem": problem},
+    )
+    return None
+
+
+_native_text = _checked_native_text()

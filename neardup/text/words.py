@@ -66,8 +66,8 @@ _ASCII_WORDS = bytes(
 _MOST_OTHERS = 4
 """One word in so many may have other characters than ASCII before it pays to look at the text as a whole."""
 
-_SIGNS = "\u00a0\u00a7\u00a9\u00ab\u00ae\u00b0\u00b6\u00b7\u00bb\u00d7"
-_SIGNS += "\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u2190\u2192\u2122"
+SIGNS = "\u00a0\u00a7\u00a9\u00ab\u00ae\u00b0\u00b6\u00b7\u00bb\u00d7"
+SIGNS += "\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u2190\u2192\u2122"
 """Signs that are no part of a word (§ © « » – ’ “ ” …). Most texts that have nothing else beyond ASCII have
 such signs.
 """
@@ -127,9 +127,9 @@ def words(text: str, split: Splitter = bigrams, check: Callable[[int], None] | N
     # Most words of most pages have only ASCII characters. Split in C, such words need no expression. What is
     # left is looked at distinct word by distinct word. Found by an expression, the words of 92 pages of the
     # Clang manual took twice as long.
-    text = _nfc(text)
+    text = nfc(text)
     if not text.isascii():
-        for sign in _SIGNS:
+        for sign in SIGNS:
             text = text.replace(sign, " ")
     data = text.encode("utf-8", "surrogatepass").translate(_ASCII_WORDS)
     found = data.decode("utf-8", "surrogatepass").split()
@@ -139,14 +139,14 @@ def words(text: str, split: Splitter = bigrams, check: Callable[[int], None] | N
         return found
     others = [word for word in set(found) if not word.isascii()]
     if len(others) * _MOST_OTHERS > len(found):
-        return _words_of_any_script(text, split)
-    parts = {other: _words_of_any_script(other, split) for other in others}
-    return [part for word in found for part in parts.get(word, (word,))]
+        return parts(text, split)
+    parted = {other: parts(other, split) for other in others}
+    return [part for word in found for part in parted.get(word, (word,))]
 
 
-def _words_of_any_script(text: str, split: Splitter = bigrams) -> list[str]:
+def parts(text: str, split: Splitter = bigrams) -> list[str]:
     """:func:`words` by expressions."""
-    text = _nfc(_nfc(text).casefold())
+    text = nfc(nfc(text).casefold())
     if _UNSPACED.search(text) is None:
         return _WORD.findall(text)
     found: list[str] = []
@@ -156,7 +156,7 @@ def _words_of_any_script(text: str, split: Splitter = bigrams) -> list[str]:
     return found
 
 
-def _nfc(text: str) -> str:
+def nfc(text: str) -> str:
     if unicodedata.is_normalized("NFC", text):
         return text
     return unicodedata.normalize("NFC", _LONG_MARKS.sub(_in_canonical_order, text))

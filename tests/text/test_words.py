@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neardup.errors import ConfigurationError
 from neardup.text.features import hash_feature
 from neardup.text.visible_text import text_of_bytes
-from neardup.text.words import _SIGNS, UNSPACED, _words_of_any_script, dictionary_words, words
+from neardup.text.words import SIGNS, UNSPACED, dictionary_words, parts, words
 from tests.support.real_pages import page_id, real_pages
 
 GOLDEN = {
@@ -97,25 +97,25 @@ def test_every_word_character_is_in_some_feature_and_each_can_be_hashed(text: st
 
 @given(st.lists(st.text(st.characters(max_codepoint=127)) | TEXTS).map("".join))
 def test_word_by_word_gives_the_features_of_the_whole_text(text: str) -> None:
-    assert words(text) == _words_of_any_script(text)
+    assert words(text) == parts(text)
 
 
 def test_signs_are_no_part_of_any_word() -> None:
-    assert regex.findall(r"\w", _SIGNS) == []
+    assert regex.findall(r"\w", SIGNS) == []
 
 
 def test_real_pages_word_by_word() -> None:
     for path in real_pages():
         text = text_of_bytes(path.read_bytes())
 
-        assert words(text) == _words_of_any_script(text), page_id(path)
+        assert words(text) == parts(text), page_id(path)
 
 
 @pytest.mark.parametrize(
     "text", ["a=\u0338b " * 9, "x " * 20 + "a\u2260b", "x " * 20 + "\udc80y", "x y z \u00a0w\u3000v"]
 )
 def test_borders_of_ascii_words(text: str) -> None:
-    assert words(text) == _words_of_any_script(text)
+    assert words(text) == parts(text)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -197,7 +197,7 @@ class TestDictionaryWords:
         split = dictionary_words()
 
         assert "".join(words(text, split)) == "".join(words(text, lambda run: [run]))
-        assert words(text, split) == _words_of_any_script(text, split)
+        assert words(text, split) == parts(text, split)
 
     @pytest.mark.parametrize("character", "日ไアက")
     def test_large_run(self, character: str) -> None:

@@ -24,7 +24,7 @@ from neardup.text.visible_text import (
     text_of_html,
     tops,
 )
-from neardup.text.words import _words_of_any_script, bigrams, dictionary_words, words
+from neardup.text.words import bigrams, dictionary_words, parts, words
 from tests.support.places import PAGES
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def find_words(data: bytes) -> None:
     found = words(text, split)
     assert all(found), "an empty word"
     assert found == words(text, split), "other words the second time"
-    assert found == _words_of_any_script(text, split), "other words by expressions"
+    assert found == parts(text, split), "other words by expressions"
     if len(text) <= _SHORT:
         assert found == words(unicodedata.normalize("NFD", text), split), "other words in NFD"
     extracted = reader.features.extract(text)
