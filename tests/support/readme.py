@@ -1,0 +1,14 @@
+"""What the README tells its readers to run."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.places import ROOT
+
+README = (ROOT / "README.md").read_text()
+
+
+def command(name: str) -> str:
+    """The command under the mark ``<!-- command: NAME -->``."""
+    return re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README).group(1)  # type: ignore[union-attr]
