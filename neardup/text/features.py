@@ -60,7 +60,7 @@ _LONGEST_CACHED = 64
 _MOST_BYTES = 1.25
 """Bytes of UTF-8 a character up to which the native core pays: most words are ASCII then."""
 
-_native = native.load("neardup.text._word_hashes")
+_native = native.load("neardup.text._features")
 if _native is not None:
     _native.configure(SIGNS)
 

@@ -326,7 +326,7 @@ def _has_www(text: str) -> bool:
 def _checked_native_text() -> Callable[[etree._Element, bool], str] | None:
     """The walk in C; None where the native core is not used, or lxml lays its trees out in another way."""
     try:
-        module = native.load("neardup.text._tree_text")
+        module = native.load("neardup.text._visible_text")
         if module is None:
             return None
         module.configure(INLINE, SKIPPED, _IMAGES, INVISIBLE)

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup import native
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import simhash
 from neardup.text import feature_kernels, features
@@ -23,7 +22,6 @@ from neardup.text.features import HASH, STOP_ENGLISH, Extracted, Features, hash_
 from neardup.text.idf import Learner
 from neardup.text.visible_text import text_of_html
 from neardup.text.words import bigrams, dictionary_release, words
-from tests.support.cpu_time import cpu_time
 from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
@@ -345,28 +343,18 @@ class TestCounting:
     @pytest.mark.parametrize(
         "chosen",
         [
-            *([number << shift for number in range(1 << 12)] for shift in (0, 16, 32, 52)),
-            [unmixed(number << 32) for number in range(1 << 12)],
+            *([number << shift for number in range(1 << 19)] for shift in (0, 16, 32, 45)),
+            [unmixed(number << 32) for number in range(1 << 19)],
         ],
-        ids=["0", "16", "32", "52", "for the salt 0"],
+        ids=["0", "16", "32", "45", "for the salt 0"],
     )
-    def test_chosen_hashes_take_no_longer_than_others(self, kernels: ModuleType, chosen: list[int]) -> None:
-        # Slots that were the low bits of the hash took minutes.
+    def test_chosen_hashes_are_counted_in_a_moment(self, kernels: ModuleType, chosen: list[int]) -> None:
+        # Slots that were the low bits of the hash would take an hour.
         hashes = np.array(chosen, dtype=np.uint64)
-        others = np.random.default_rng(0).integers(0, MASK, size=hashes.size, dtype=np.uint64)
 
         distinct, _ = kernels.count(hashes, features._SALT)
 
         assert (distinct == hashes).all()
-        most = 10 * cpu_time(kernels.count, others, features._SALT)
-        assert cpu_time(kernels.count, hashes, features._SALT) < most
-
-    @pytest.mark.skipif(not native.available, reason=native.reason)
-    def test_hashes_can_be_chosen_for_a_known_salt(self) -> None:
-        hashes = np.array([unmixed(number << 32) for number in range(1 << 12)], dtype=np.uint64)
-
-        secret = cpu_time(feature_kernels.count, hashes, features._SALT)
-        assert cpu_time(feature_kernels.count, hashes, np.uint64(0)) > 30 * secret
 
     def test_the_salt_is_of_the_process(self) -> None:
         code = "from neardup.text import features; print(features._SALT)"
@@ -521,13 +509,13 @@ class TestCache:
 
         monkeypatch.setattr(features, "hash_feature", noted)
         choice = Features("word-tf+stem-porter")
-        choice.extract("pages page pages")
-        choice.extract("page pages page")
+        choice.extract("pâges pâge pâges")
+        choice.extract("pâge pâges pâge")
 
-        assert asked == ["pages", "page", "page", "page"]  # the two words, and the stem of each
+        assert sorted(asked) == ["pâge", "pâge", "pâge", "pâges"]  # the two words, and the stem of each
 
     def test_long_words_are_not_kept(self) -> None:
-        choice = Features()
+        choice = Features("word-tf+stem-porter")
         choice.extract("a" * 65 + " " + "b" * 64)
 
-        assert list(choice._hashes) == ["b" * 64]
+        assert list(choice._stems) == ["b" * 64]
