@@ -32,7 +32,7 @@ OWNERS = {
 """Who may import which library."""
 
 ROOMS = (
-    ("errors", "compiled", "parquet", "address"),
+    ("errors", "compiled", "native", "parquet", "address"),
     ("text",),
     ("fingerprint",),
     ("index",),

@@ -1,0 +1,142 @@
+"""Build the native core: every ``.pyx`` below ``neardup/`` becomes an extension module beside its source.
+
+hatchling calls this for wheels and for editable installations. ``python hatch_build.py`` builds in place once
+more after a ``.pyx`` has changed. Where the C compiler fails the package stays pure Python, and
+``neardup/_build.txt`` says what is missing; :mod:`neardup.native` reads that line.
+
+``NEARDUP_BOUNDSCHECK=1`` in the environment builds with every access to an array checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import lxml
+from Cython.Build import cythonize
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from setuptools import Distribution, Extension
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent
+RECORD = "neardup/_build.txt"
+SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX")
+CHECKED = os.environ.get("NEARDUP_BOUNDSCHECK") == "1"
+
+
+class NativeCore(BuildHookInterface[Any]):
+    """Compiles when hatchling builds a wheel; ``[tool.hatch.build.targets.wheel.hooks.custom]``."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            build_in_place()
+            return
+        self._folder = Path(tempfile.mkdtemp(prefix="neardup-build-"))
+        modules, record = build(self._folder)
+        (self._folder / "record").write_text(f"{record}\n")
+        build_data["force_include"][str(self._folder / "record")] = RECORD
+        for name, module in modules.items():
+            build_data["force_include"][str(module)] = name
+        if modules:
+            build_data["pure_python"] = False
+            build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if version != "editable":
+            shutil.rmtree(self._folder)
+
+
+def build_in_place() -> str:
+    """Put the modules beside their sources; returns what :func:`build` records."""
+    # C files are kept for the next time, since a timestamp tells which are up to date. Checked ones differ.
+    modules, record = build(ROOT / "build" / ("native-checked" if CHECKED else "native"))
+    for old in (ROOT / "neardup").rglob(f"*{SUFFIX}"):
+        if old.relative_to(ROOT).as_posix() not in modules:
+            old.unlink()
+    for name, module in modules.items():
+        # A process that runs has the old file mapped into its memory, so the new one takes its place at once.
+        fresh = ROOT / f"{name}.new"
+        shutil.copyfile(module, fresh)
+        fresh.replace(ROOT / name)
+    (ROOT / RECORD).write_text(f"{record}\n")
+    return record
+
+
+def build(folder: Path) -> tuple[dict[str, Path], str]:
+    """Compile into a folder; returns the modules by their place in the package, and the line of the record.
+
+    The line is ``yes`` and the suffix of the modules, or says what is missing; there are no modules then.
+    """
+    with contextlib.chdir(ROOT):
+        command = _BuildExtensions(
+            Distribution({"name": "neardup", "ext_modules": list(_extensions(folder))})
+        )
+        command.build_lib, command.build_temp = str(folder / "lib"), str(folder / "objects")
+        command.parallel = os.cpu_count()
+        command.ensure_finalized()
+        try:
+            command.run()
+        except (BaseError, CCompilerError) as exc:
+            missing = command.what_is_missing(folder)
+            print(f"neardup is built without its native core: {missing}\n{exc}", file=sys.stderr)  # noqa: T201
+            return {}, missing
+        made = {Path(command.get_ext_fullpath(extension.name)) for extension in command.extensions}
+        return {path.relative_to(folder / "lib").as_posix(): path.resolve() for path in made}, f"yes {SUFFIX}"
+
+
+def _extensions(folder: Path) -> Iterator[Extension]:
+    sources = sorted(Path("neardup").rglob("*.pyx"))
+    extensions = [
+        # The root is for headers of the package: "neardup/…/name.h".
+        Extension(".".join(path.with_suffix("").parts), [str(path)], include_dirs=[".", *lxml.get_include()])
+        for path in sources
+    ]
+    yield from cythonize(
+        extensions,
+        build_dir=str(folder),
+        include_path=lxml.get_include(),
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": CHECKED,
+            "initializedcheck": CHECKED,
+            "wraparound": False,
+            "cdivision": True,
+        },
+    )
+
+
+class _BuildExtensions(build_ext):
+    def build_extensions(self) -> None:
+        for extension in self.extensions:
+            # No instruction set is named: a wheel runs on every processor of its platform.
+            if self.compiler.compiler_type == "msvc":
+                extension.extra_compile_args = ["/O2"]
+            else:
+                extension.extra_compile_args = ["-O3", *([] if CHECKED else ["-g0"])]
+        super().build_extensions()
+
+    def what_is_missing(self, folder: Path) -> str:
+        """Why the compiler failed, in a few words."""
+        for missing, code in (("no C compiler", "int one;\n"), ("no Python.h", "#include <Python.h>\n")):
+            source = folder / "trial.c"
+            source.write_text(code)
+            try:
+                self.compiler.compile([str(source)], output_dir=str(folder), include_dirs=self.include_dirs)
+            except (AttributeError, BaseError, CCompilerError):  # no compiler was even found to be asked
+                return missing
+        return "the C compiler failed; pip install -v shows how"
+
+
+if __name__ == "__main__":
+    RESULT = build_in_place()
+    sys.exit(0 if RESULT.startswith("yes") else 1)
