@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled
+from neardup import native
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _WEIGHT_RANGE = 0.25
 """Largest relative weight |W_j|/‖W‖ that the stored byte can hold; the mean over 64 bits is about 0.1."""
 WEIGHT_STEP = _WEIGHT_RANGE / _WEIGHT_STEPS
 """Relative weight that one step of the stored byte stands for."""
+
+_BLOCK = 4096
+"""Features that NumPy adds at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,27 +104,20 @@ def fingerprint(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]
     if hashes.size == 0:
         return None
     bit_weights = np.zeros(FINGERPRINT_BITS, dtype=np.float64)
-    value = _accumulate(hashes, weights, bit_weights)
-    return Fingerprint(int(value), bit_weights)
+    return Fingerprint(accumulate(hashes, weights, bit_weights), bit_weights)
 
 
-@compiled
-def _accumulate(
+@native.twin
+def accumulate(
     hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], bit_weights: npt.NDArray[np.float64]
-) -> np.uint64:
+) -> int:
     """Add each feature's weight to W_j where bit j of its hash is 1, else subtract it; then
     take the signs.
     """
-    for i in range(hashes.size):
-        feature_hash = hashes[i]
-        weight = weights[i]
-        for j in range(64):
-            # Twice the bit less one is +1 or -1 without a branch, so the loop over j becomes vector code.
-            bit = np.float64((feature_hash >> np.uint64(63 - j)) & np.uint64(1))
-            bit_weights[j] += weight * (2.0 * bit - 1.0)
-    value = np.uint64(0)
-    for j in range(64):
-        value = value << np.uint64(1)
-        if bit_weights[j] > 0.0:
-            value = value | np.uint64(1)
-    return value
+    for first in range(0, hashes.size, _BLOCK):
+        some = hashes[first : first + _BLOCK].astype(">u8")
+        bits = np.unpackbits(some.view(np.uint8)).reshape(-1, FINGERPRINT_BITS)
+        signed = weights[first : first + _BLOCK, None] * (2.0 * bits - 1.0)
+        # A sum down the columns adds row after row, so that it is rounded as in a loop.
+        bit_weights[:] = np.concatenate((bit_weights[None, :], signed)).sum(axis=0)
+    return int.from_bytes(np.packbits(bit_weights > 0.0).tobytes())

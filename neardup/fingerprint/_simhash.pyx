@@ -1,0 +1,43 @@
+"""The sum over all features; see simhash.py."""
+
+from libc.stdint cimport uint64_t
+
+
+cdef double[256][8] SIGNS
+"""For each byte +1 where a bit of it is 1, else −1; the most significant bit comes first."""
+
+cdef int _byte, _bit
+for _byte in range(256):
+    for _bit in range(8):
+        SIGNS[_byte][_bit] = 1.0 if _byte >> (7 - _bit) & 1 else -1.0
+
+
+def accumulate(const uint64_t[::1] hashes, const double[::1] weights, double[::1] bit_weights):
+    cdef uint64_t value
+    with nogil:
+        value = add_all(hashes, weights, bit_weights)
+    return value
+
+
+cdef uint64_t add_all(
+    const uint64_t[::1] hashes, const double[::1] weights, double[::1] bit_weights
+) noexcept nogil:
+    cdef double[16] sums  # so few that a processor keeps them in its registers
+    cdef const double* high
+    cdef const double* low
+    cdef uint64_t value = 0
+    cdef Py_ssize_t i
+    cdef int first, j
+    for first in range(0, 64, 16):
+        for j in range(16):
+            sums[j] = bit_weights[first + j]
+        for i in range(hashes.shape[0]):
+            high = SIGNS[hashes[i] >> (56 - first) & 0xFF]
+            low = SIGNS[hashes[i] >> (48 - first) & 0xFF]
+            for j in range(8):
+                sums[j] += weights[i] * high[j]
+                sums[8 + j] += weights[i] * low[j]
+        for j in range(16):
+            bit_weights[first + j] = sums[j]
+            value = value << 1 | (sums[j] > 0.0)
+    return value
