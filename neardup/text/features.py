@@ -50,9 +50,7 @@ HASH = f"mmh3-x64-128-seed{SEED}"
 """The feature hash, by the name that tables of frequencies have it under."""
 
 _SALT = np.uint64(secrets.randbits(64))
-"""Of the tables that features are counted in. An argument of the loops, for numba would keep a constant in
-its cache.
-"""
+"""Of the tables that features are counted in."""
 
 _MOST_CACHED = 1 << 16
 _LONGEST_CACHED = 64

@@ -3,13 +3,14 @@ from __future__ import annotations
 import mmh3
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.fingerprint import hamming, simhash
 from neardup.fingerprint.scheme import Scheme
 from neardup.fingerprint.simhash import Fingerprint
 from neardup.text.features import SEED, hash_feature
+from tests.support.twins import python_twin
 
 WORDS = st.dictionaries(st.text(min_size=1, max_size=8), st.integers(1, 50), min_size=1, max_size=60)
 
@@ -43,7 +44,6 @@ def test_table_1_of_the_thesis() -> None:
     assert made.value >> 60 == 0b0101
 
 
-@settings(deadline=None)  # the first call compiles
 @given(WORDS)
 def test_equals_algorithm_1(weighted: dict[str, int]) -> None:
     value, weights = by_definition(weighted)
@@ -86,18 +86,51 @@ def test_scheme_names_all_that_fingerprints_and_sketches_depend_on() -> None:
     )
 
 
+TWIN = python_twin(simhash)
+
+
+@pytest.mark.parametrize("features", [0, 1, 7, 300, 4096, 4097, 9000])
+def test_python_twin_rounds_as_the_native_loop(features: int) -> None:
+    generator = np.random.default_rng(features)
+    hashes = generator.integers(0, 2**64, size=features, dtype=np.uint64)
+    weights = generator.lognormal(0.0, 20.0, size=features)
+    native_weights, python_weights = np.zeros(64), np.zeros(64)
+
+    native_value = simhash.accumulate(hashes, weights, native_weights)
+
+    assert native_value == TWIN.accumulate(hashes, weights, python_weights)
+    assert native_weights.tobytes() == python_weights.tobytes()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**64 - 1), st.floats(allow_nan=False, allow_infinity=False)), max_size=20
+    )
+)
+def test_python_twin_rounds_as_the_native_loop_whatever_the_weights(
+    features: list[tuple[int, float]],
+) -> None:
+    hashes = np.array([value for value, _ in features], dtype=np.uint64)
+    weights = np.array([weight for _, weight in features], dtype=np.float64)
+    native_weights, python_weights = np.zeros(64), np.zeros(64)
+
+    native_value = simhash.accumulate(hashes, weights, native_weights)
+
+    with np.errstate(all="ignore"):  # as machine code does
+        assert native_value == TWIN.accumulate(hashes, weights, python_weights)
+    assert np.array_equal(native_weights, python_weights, equal_nan=True)
+
+
 class TestProperties:
     """After the tests of simhash-py: properties say more than examples."""
 
     def test_no_features_no_fingerprint(self) -> None:
         assert simhash.fingerprint(np.empty(0, dtype=np.uint64), np.empty(0)) is None
 
-    @settings(deadline=None)  # the first call compiles
     @given(st.text(min_size=1), st.integers(1, 10**6))
     def test_one_feature_gives_its_hash(self, word: str, weight: int) -> None:
         assert fingerprint({word: weight}).value == hash_feature(word)
 
-    @settings(deadline=None)  # the first call compiles
     @given(WORDS, st.integers(2, 9))
     def test_scale_does_not_matter(self, weighted: dict[str, int], factor: int) -> None:
         scaled = {word: factor * weight for word, weight in weighted.items()}
@@ -107,12 +140,10 @@ class TestProperties:
             fingerprint(weighted).relative_weights()
         )
 
-    @settings(deadline=None)  # the first call compiles
     @given(WORDS)
     def test_order_does_not_matter(self, weighted: dict[str, int]) -> None:
         assert fingerprint(dict(reversed(weighted.items()))).value == fingerprint(weighted).value
 
-    @settings(deadline=None)  # the first call compiles
     @given(WORDS, st.lists(st.text(min_size=1, max_size=8), max_size=9))
     def test_features_of_no_weight_change_nothing(self, weighted: dict[str, int], others: list[str]) -> None:
         with_others = dict.fromkeys(others, 0) | weighted
@@ -147,7 +178,6 @@ class TestProperties:
 
 
 class TestWeakBits:
-    @settings(deadline=None)  # the first call compiles
     @given(WORDS)
     def test_stored_form_keeps_value_signs_and_weak_bits(self, weighted: dict[str, int]) -> None:
         made = fingerprint(weighted)

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import sketch
 from neardup.text import feature_kernels
 from neardup.text.features import Features
-from tests.support.steps import steps
+from tests.support.cpu_time import cpu_time
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import ModuleType
 
     import numpy.typing as npt
 
@@ -33,6 +35,9 @@ STEP = 0x9E3779B97F4A7C15
 
 SETS = st.sets(st.integers(0, MASK), min_size=1, max_size=80)
 SIZES = st.integers(1, 150)
+
+KERNELS = [feature_kernels, python_twin(feature_kernels)]
+"""The native loops and those in Python; twice the latter where no native core is built."""
 
 
 def array(values: Iterable[int]) -> Hashes:
@@ -48,6 +53,11 @@ def mix(value: int) -> int:
     value = (value ^ value >> 33) * 0xFF51AFD7ED558CCD & MASK
     value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53 & MASK
     return value ^ value >> 33
+
+
+def place(element: int, turn: int, size: int) -> int:
+    """The place that an element is drawn for in one of the first turns."""
+    return (mix(element + turn * STEP & MASK) >> 32) * size >> 32
 
 
 def similarity_sketch(elements: Iterable[int], places: int) -> list[int]:
@@ -108,14 +118,14 @@ class TestSlides:
         assert round(sketch.resemblance(array(a), array(b)), 2) == round(3 / 7, 2) == 0.43
 
 
-class TestShingles:
-    @settings(deadline=None)  # the first call compiles
+@pytest.mark.parametrize("kernels", KERNELS, ids=["native", "python"])
+class TestShingleLoops:
     @given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 8))
-    def test_one_for_each_distinct_run(self, numbers: list[int], width: int) -> None:
+    def test_one_for_each_distinct_run(self, kernels: ModuleType, numbers: list[int], width: int) -> None:
         length = min(width, len(numbers))
         runs = [tuple(numbers[i : i + length]) for i in range(len(numbers) - length + 1)] if numbers else []
 
-        made = feature_kernels.shingles(np.array(numbers, dtype=np.uint64), width)
+        made = kernels.shingles(np.array(numbers, dtype=np.uint64), width)
 
         assert len(made) == len(runs)
         assert len(set(zip(made.tolist(), runs, strict=True))) == len(set(made.tolist())) == len(set(runs))
@@ -123,9 +133,8 @@ class TestShingles:
             set(made.tolist())
         )
 
-    @settings(deadline=None)  # the first call compiles
     @given(st.lists(st.integers(0, MASK), max_size=12), st.integers(1, 5))
-    def test_reference(self, hashes: list[int], width: int) -> None:
+    def test_reference(self, kernels: ModuleType, hashes: list[int], width: int) -> None:
         expected = []
         for i in range(max(len(hashes) - width + 1, min(1, len(hashes)))):
             run = hashes[i : i + width]
@@ -134,8 +143,10 @@ class TestShingles:
                 value = mix(value + STEP & MASK) ^ word
             expected.append(mix(value))
 
-        assert feature_kernels.shingles(np.array(hashes, dtype=np.uint64), width).tolist() == expected
+        assert kernels.shingles(np.array(hashes, dtype=np.uint64), width).tolist() == expected
 
+
+class TestShingles:
     def test_few_words(self) -> None:
         assert sketch.shingle_set(words("")).size == 0
         assert sketch.shingle_set(words("a rose")).tolist() == sketch.shingle_set(words("a rose"), 2).tolist()
@@ -147,61 +158,52 @@ class TestShingles:
 
 
 class TestExact:
-    @settings(deadline=None)  # the first call compiles
     @given(st.sets(st.integers(0, 40)), st.sets(st.integers(0, 40)))
     def test_resemblance(self, a: set[int], b: set[int]) -> None:
         assert sketch.resemblance(array(a), array(b)) == (len(a & b) / len(a | b) if a | b else 1.0)
 
 
-class TestMinwise:
+@pytest.mark.parametrize("kernels", KERNELS, ids=["native", "python"])
+class TestMinwiseLoops:
     @pytest.mark.parametrize("size", [64, 1024])
-    def test_repeated_hashes_take_no_longer_than_others(self, size: int) -> None:
+    def test_repeated_hashes_take_no_longer_than_others(self, kernels: ModuleType, size: int) -> None:
         # "a a a a…" has one shingle. Drawn a million times in every turn, it took 4 s.
         once = np.array([7, 12345, MASK], dtype=np.uint64)
         repeated = np.repeat(once, 22 * size)
         others = np.random.default_rng(0).integers(0, MASK, size=repeated.size, dtype=np.uint64)
 
-        made = sketch.minwise(repeated, size)
+        assert kernels.minwise(repeated, size).tolist() == kernels.minwise(once, size).tolist()
+        # Others fill all places in one turn, and repeated ones take up to 2 · size.
+        assert cpu_time(kernels.minwise, repeated, size) < 30 * cpu_time(kernels.minwise, others, size)
 
-        assert made.tolist() == sketch.minwise(once, size).tolist()
-        assert steps(feature_kernels.minwise, repeated, size) < 1.5 * steps(
-            feature_kernels.minwise, others, size
-        )
-
-    def test_hashes_that_leave_a_place_empty_end_soon(self) -> None:
+    def test_of_hashes_that_leave_a_place_empty_the_least_are_drawn(self, kernels: ModuleType) -> None:
         # A third of all hashes leave the last place empty in all turns that draw a place; it is the last one
         # to be filled.
-        size = np.uint64(64)
-        others = np.random.default_rng(0).integers(0, MASK, size=20_000, dtype=np.uint64)
-        chosen = others
-        for turn in range(int(size)):
-            drawn = chosen + np.uint64(turn * STEP & MASK)
-            for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-                drawn = (drawn ^ drawn >> np.uint64(33)) * np.uint64(factor)
-            drawn ^= drawn >> np.uint64(33)
-            chosen = chosen[(drawn >> np.uint64(32)) * size >> np.uint64(32) != size - np.uint64(1)]
-        assert chosen.size > 6000
+        size = 64
+        others = np.random.default_rng(0).integers(0, MASK, size=20_000, dtype=np.uint64).tolist()
+        chosen = [one for one in others if size - 1 not in {place(one, turn, size) for turn in range(size)}]
+        assert len(chosen) > 6000
 
-        made = sketch.minwise(chosen, int(size))
+        made = kernels.minwise(np.array(chosen, dtype=np.uint64), size)
 
-        most = 1.5 * steps(feature_kernels.minwise, others, int(size))
-        assert steps(feature_kernels.minwise, chosen, int(size)) < most
-        assert made.tolist() == sketch.minwise(chosen[::-1], int(size)).tolist()
-        assert (made >> np.uint64(32)).max() == 2 * size - np.uint64(1)
+        assert made.tolist() == kernels.minwise(np.array(chosen[::-1], dtype=np.uint64), size).tolist()
+        turn = 2 * size - 1
+        drawn = [mix(element + turn * STEP & MASK) & 0xFFFFFFFF for element in sorted(chosen)]
+        assert int(made[-1]) == turn << 32 | min(drawn[:64])
+        assert min(drawn[:64]) > min(drawn)
 
-    @settings(deadline=None)  # the first call compiles
     @given(SETS, SIZES)
-    def test_reference(self, elements: set[int], size: int) -> None:
-        assert sketch.minwise(array(elements), size).tolist() == similarity_sketch(elements, size)
+    def test_reference(self, kernels: ModuleType, elements: set[int], size: int) -> None:
+        assert kernels.minwise(array(elements), size).tolist() == similarity_sketch(elements, size)
 
-    @settings(deadline=None)  # the first call compiles
+
+class TestMinwise:
     @given(SETS, SETS, SIZES)
     def test_of_a_union_it_is_the_least_of_both(self, a: set[int], b: set[int], size: int) -> None:
         least = np.minimum(sketch.minwise(array(a), size), sketch.minwise(array(b), size))
 
         assert least.tolist() == sketch.minwise(array(a | b), size).tolist()
 
-    @settings(deadline=None)  # the first call compiles
     @given(
         st.lists(st.integers(0, MASK), min_size=1, max_size=60).flatmap(
             lambda x: st.tuples(st.just(x), st.permutations(x + x))

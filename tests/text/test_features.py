@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup import native
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import simhash
 from neardup.text import feature_kernels, features
@@ -22,10 +23,12 @@ from neardup.text.features import HASH, STOP_ENGLISH, Extracted, Features, hash_
 from neardup.text.idf import Learner
 from neardup.text.visible_text import text_of_html
 from neardup.text.words import bigrams, dictionary_release, words
-from tests.support.steps import steps
+from tests.support.cpu_time import cpu_time
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
 ENGLISH = (
     "The quick brown foxes were jumping over the lazy dogs. It's said that a crawler which has seen the foxes"
@@ -317,22 +320,53 @@ class TestModifiers:
         assert plain.words.tolist() == [hash_feature(word) for word in words(JAPANESE, bigrams)]
 
 
+KERNELS = [feature_kernels, python_twin(feature_kernels)]
+MASK = (1 << 64) - 1
+
+
+def unmixed(value: int) -> int:
+    """What the finaliser of MurmurHash3 makes this value of."""
+    for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
+        value = (value ^ value >> 33) * pow(factor, -1, 1 << 64) & MASK
+    return value ^ value >> 33
+
+
 class TestCounting:
-    @given(st.lists(st.integers(0, 5) | st.integers(0, 2**64 - 1), max_size=40), st.integers(0, 2**64 - 1))
-    def test_order_of_first_appearance_whatever_the_salt(self, hashes: list[int], salt: int) -> None:
-        distinct, counts = feature_kernels.count(np.array(hashes, dtype=np.uint64), np.uint64(salt))
+    @pytest.mark.parametrize("kernels", KERNELS, ids=["native", "python"])
+    @given(st.lists(st.integers(0, 5) | st.integers(0, MASK), max_size=40), st.integers(0, MASK))
+    def test_order_of_first_appearance_whatever_the_salt(
+        self, kernels: ModuleType, hashes: list[int], salt: int
+    ) -> None:
+        distinct, counts = kernels.count(np.array(hashes, dtype=np.uint64), np.uint64(salt))
 
         assert list(zip(distinct.tolist(), counts.tolist(), strict=True)) == list(Counter(hashes).items())
 
-    @pytest.mark.parametrize("shift", [0, 16, 32, 52])
-    def test_chosen_hashes_take_no_longer_than_others(self, shift: int) -> None:
+    @pytest.mark.parametrize("kernels", KERNELS, ids=["native", "python"])
+    @pytest.mark.parametrize(
+        "chosen",
+        [
+            *([number << shift for number in range(1 << 12)] for shift in (0, 16, 32, 52)),
+            [unmixed(number << 32) for number in range(1 << 12)],
+        ],
+        ids=["0", "16", "32", "52", "for the salt 0"],
+    )
+    def test_chosen_hashes_take_no_longer_than_others(self, kernels: ModuleType, chosen: list[int]) -> None:
         # Slots that were the low bits of the hash took minutes.
-        hashes = np.arange(1 << 12, dtype=np.uint64) << np.uint64(shift)
+        hashes = np.array(chosen, dtype=np.uint64)
+        others = np.random.default_rng(0).integers(0, MASK, size=hashes.size, dtype=np.uint64)
 
-        distinct, _ = feature_kernels.count(hashes, features._SALT)
+        distinct, _ = kernels.count(hashes, features._SALT)
 
         assert (distinct == hashes).all()
-        assert steps(feature_kernels.count, hashes, features._SALT) < 13 * hashes.size  # one probe or two
+        most = 10 * cpu_time(kernels.count, others, features._SALT)
+        assert cpu_time(kernels.count, hashes, features._SALT) < most
+
+    @pytest.mark.skipif(not native.available, reason=native.reason)
+    def test_hashes_can_be_chosen_for_a_known_salt(self) -> None:
+        hashes = np.array([unmixed(number << 32) for number in range(1 << 12)], dtype=np.uint64)
+
+        secret = cpu_time(feature_kernels.count, hashes, features._SALT)
+        assert cpu_time(feature_kernels.count, hashes, np.uint64(0)) > 30 * secret
 
     def test_the_salt_is_of_the_process(self) -> None:
         code = "from neardup.text import features; print(features._SALT)"
@@ -395,7 +429,6 @@ class TestProperties:
     @pytest.mark.parametrize(
         "name", ["word-tf", "word-log-tf", "word-tf+stop-english+stem-english", "shingle-1"]
     )
-    @settings(deadline=None)  # the first call compiles
     @given(order=st.permutations(words(ENGLISH)))
     def test_the_order_of_words_does_not_matter(self, name: str, order: list[str]) -> None:
         choice = Features(name)
@@ -457,7 +490,6 @@ class TestProperties:
             choice.extract("שלום עולם")
         )
 
-    @settings(deadline=None)  # the first call compiles
     @given(st.lists(st.sampled_from([*words(ENGLISH), *words(JAPANESE), "İ", "ﬁ", "\u0301"])).map(" ".join))
     def test_counts_are_those_of_the_words(self, text: str) -> None:
         extracted = Features().extract(text)

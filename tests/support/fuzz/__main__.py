@@ -40,12 +40,12 @@ _INSTRUMENTED = ["neardup", "bs4"]
 _COMPILED = [
     "neardup.collection.matching_kernels", "neardup.collection.pairs", "neardup.compiled",
     "neardup.evaluation.counting_kernels",
-    "neardup.text.feature_kernels", "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator",
+    "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator",
     "neardup.index.psm.flips", "neardup.index.psm.instructions", "neardup.index.psm.tree",
     "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability",
     "neardup.index.psm.validation", "neardup.index.table_kernels", "neardup.index.psm.search_queue",
     "neardup.index.psm.walk", "neardup.evaluation.join",
-    "neardup.detection.key_table", "neardup.fingerprint.simhash",
+    "neardup.detection.key_table",
 ]  # fmt: skip
 """numba cannot compile what is instrumented."""
 
