@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +23,15 @@ __all__ = ["database_url"]
 
 
 def pytest_configure() -> None:
+    """Refuse a native core that is older than its sources, and forget machine code of numba that is."""
+    for source in (ROOT / "neardup").rglob("*.pyx"):
+        built = source.with_suffix(EXTENSION_SUFFIXES[0])
+        if built.exists() and built.stat().st_mtime < source.stat().st_mtime:
+            raise pytest.UsageError(f"{built.name} is older than {source.name}; run: python hatch_build.py")
+    _forget_old_machine_code()
+
+
+def _forget_old_machine_code() -> None:
     """Forget cached machine code that is older than any source of such code.
 
     numba looks at a function's own file only, but the machine code may have parts of functions of other

@@ -39,13 +39,13 @@ from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.places import PAGES, ROOT
 from tests.support.prose import sentences_of, sentences_of_docstring, sentences_of_markdown
+from tests.support.readme import README, command
 from tests.support.stores import upgraded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DOCS = ROOT / "docs"
-README = (ROOT / "README.md").read_text()
 SETTINGS_PAGE = (DOCS / "reference" / "settings.md").read_text()
 PAGES_OF_MANUAL = sorted(DOCS.rglob("*.md"))
 MANUAL = [ROOT / "README.md", *PAGES_OF_MANUAL]
@@ -71,12 +71,6 @@ def first_cells(table: str) -> list[str]:
     return re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
 
 
-def command(name: str) -> str:
-    found = re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README)
-    assert found is not None, name
-    return found.group(1)
-
-
 class TestSettings:
     def test_each_has_a_heading_and_no_other(self) -> None:
         headings = re.findall(r"^### `(NEARDUP_\w+)`$", SETTINGS_PAGE, re.MULTILINE)
@@ -87,7 +81,8 @@ class TestSettings:
     def test_pages_name_no_other(self, page: Path) -> None:
         named = set(re.findall(r"NEARDUP_[A-Z_]+(?![A-Z_…])", page.read_text()))
 
-        assert named - {"NEARDUP_MAX_"} <= set(SETTINGS)
+        of_the_native_core = {"NEARDUP_NATIVE", "NEARDUP_BOUNDSCHECK"}
+        assert named - {"NEARDUP_MAX_"} - of_the_native_core <= set(SETTINGS)
 
     def test_defaults_are_those_of_the_code(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("NEARDUP_DATABASE_URL", raising=False)

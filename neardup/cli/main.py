@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import neardup
+from neardup import native
 from neardup.cli import check, crawls, db, evaluate, learn_idf, match, pairs, plan, report, show
 from neardup.cli.output import complain
 from neardup.errors import NeardupError
@@ -30,7 +31,8 @@ VERBS = {
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="neardup", description="Near-duplicate pages of web crawls.")
-    parser.add_argument("--version", action="version", version=f"neardup {neardup.__version__}")
+    version = f"neardup {neardup.__version__}, {native.describe()}"
+    parser.add_argument("--version", action="version", version=version)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, module in VERBS.items():
         module.add_arguments(verbs.add_parser(name, help=module.HELP, description=_plain(module.__doc__)))

@@ -14,6 +14,7 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
+from neardup import native
 from neardup.address import Address
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
@@ -94,6 +95,8 @@ class NearDuplicates:
 
     def load(self) -> None:
         """Fill the detector with what earlier crawls stored."""
+        level = logging.INFO if native.available else logging.WARNING
+        logger.log(level, "neardup: %(native)s", {"native": native.describe()})
         started = perf_counter()
         self.detector.warm_up()
         _spare_the_garbage_collector()

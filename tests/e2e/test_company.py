@@ -63,7 +63,9 @@ def _no_complaints(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     complaints = [
         record.getMessage()
         for record in caplog.get_records("call")
-        if record.name.startswith("neardup") and record.levelno >= logging.WARNING
+        if record.name.startswith("neardup")
+        and record.levelno >= logging.WARNING
+        and not record.getMessage().startswith("neardup: native core: no")
     ]
     assert not complaints
 

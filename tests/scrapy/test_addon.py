@@ -16,7 +16,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from neardup import get_verdict
+from neardup import get_verdict, native
 from neardup.address import Address
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismatch
@@ -820,6 +820,17 @@ class TestLog:
         assert "saved       at least 0 requests\n" in summary
         assert "text" in summary
         assert "neardup.db" in summary
+
+    @pytest.mark.skipif(not native.available, reason=native.reason)
+    def test_the_native_core_is_told_once(
+        self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
+
+        crawl(LinkSpider, settings, start=small_site.url)
+
+        lines = [(r.levelno, r.getMessage()) for r in caplog.records if "native core" in r.getMessage()]
+        assert lines == [(logging.INFO, "neardup: native core: yes")]
 
     def test_progress_while_it_runs(
         self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture

@@ -1,0 +1,16 @@
+"""What the README tells its readers to run."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.places import ROOT
+
+README = (ROOT / "README.md").read_text()
+
+
+def command(name: str) -> str:
+    """The command under the mark ``<!-- command: NAME -->``."""
+    found = re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README)
+    assert found is not None, name
+    return found.group(1)
