@@ -111,6 +111,7 @@ def _extensions(folder: Path) -> Iterator[Extension]:
             "initializedcheck": CHECKED,
             "wraparound": False,
             "cdivision": True,
+            "show_performance_hints": not CHECKED,
         },
     )
 
