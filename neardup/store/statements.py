@@ -112,7 +112,7 @@ SET_DUPLICATE = (
     .values(kind=Kind.DUPLICATE.value, batch_id=bindparam("batch"))
 )
 
-SET_LINKS_SKIPPED = (
+SET_LINKS_WITHHELD = (
     update(simhash_values)
     .where(simhash_values.c.id == bindparam("page_id"))
     .values(links_withheld=bindparam("links"))

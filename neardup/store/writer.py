@@ -332,7 +332,7 @@ class Writer:
                     versions = history.add_versions(connection, self.crawl_id, by_id)
             if batch.links:
                 connection.execute(
-                    statements.SET_LINKS_SKIPPED,
+                    statements.SET_LINKS_WITHHELD,
                     [
                         {"page_id": self.stored_id(page), "links": links}
                         for page, links in batch.links.items()

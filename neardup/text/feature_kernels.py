@@ -33,9 +33,9 @@ def _mix(values: Hashes) -> Hashes:
 def count(hashes: Hashes, salt: np.uint64) -> tuple[Hashes, npt.NDArray[np.float64]]:
     """The distinct hashes in the order they come first, and how often each occurs; shapes (m,).
 
-    ``salt`` should be secret. It changes nothing of the result, but without it words can be chosen whose
-    hashes all want one slot of the native table: 40,000 of them took 1.2 s, and the time grows with the
-    square.
+    ``salt`` should be secret. The result does not depend on ``salt``. But without a salt, words can be chosen
+    whose hashes all want one slot of the native table. For 40,000 such words the time was 1.2 s, and the time
+    grows with the square.
     """
     distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
     order = np.argsort(first)
@@ -63,9 +63,9 @@ def minwise(elements: Hashes, size: int) -> Hashes:
     """The sketch of a non-empty set of hashes, in any order and repeated at will; see
     :func:`neardup.fingerprint.sketch.minwise`.
 
-    It takes few turns, unless hashes are repeated or chosen so that a place stays empty. Then the repeated
-    ones are drawn once, and after ``_FEW`` draws a place, which leave one of 1,024 places empty for one set
-    in 10^24, the least ``_FEW`` only.
+    The sketch takes few turns, unless hashes are repeated or chosen so that a place stays empty. Then
+    repeated hashes are drawn once. After ``_FEW`` draws a place, only the least ``_FEW`` hashes are drawn.
+    That many draws leave one of 1,024 places empty for one set in 10^24.
     """
     nothing = np.uint64(0xFFFFFFFFFFFFFFFF)
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
