@@ -1,8 +1,8 @@
-"""The tail of the tables: what other crawls have written since this one looked last.
+"""The change feed: what other crawls have written since this crawl looked last.
 
-Every row names the transaction that wrote it last (``batch_id``), and every crawl counts its transactions in
-them (``crawls.batches``). So what is new of a crawl are the rows between two of its counts; nothing is missed
-and no clock is asked. A row that two crawls have written since is read once, as the later of them left it.
+Every row names the transaction that wrote it last (``batch_id``). Every crawl counts its transactions
+(``crawls.batches``). So what is new of a crawl are the rows between two of its counts. Nothing is missed and
+no clock is asked. A row that two crawls have written since is read once, as the later crawl left it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _PAGES_AT_ONCE = 5_000
 
 
 class Unreconciled(NamedTuple):
-    """A page whose near-copies nobody has looked for; ``doubtful``: it may have duplicates that are none any
-    more.
+    """A page whose near-copies nobody has looked for.
+
+    ``doubtful``: whether the page may have duplicates that are no longer duplicates of it.
     """
 
     page: StoredPage
@@ -46,8 +47,9 @@ class _Crawl(NamedTuple):
 
 
 class ChangeFeed:
-    """Reads what crawls other than ``crawl_id`` write from now on, as far as they are shared, and, with
-    ``look_back``, what nobody has reconciled.
+    """Reads what shared crawls other than ``crawl_id`` write from now on.
+
+    ``look_back``: whether to read, too, what nobody has reconciled.
 
     ``crawls.reconciled_batches`` counts the batches of a crawl whose pages have been reconciled with all
     others. Later batches were written by a crawl that runs, has died or does not share, or by a removal.

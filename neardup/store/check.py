@@ -1,12 +1,11 @@
 """What must be true of the tables at any moment, whoever has died meanwhile, as one query an invariant.
 
 Some invariants hold only when changes are reconciled (:mod:`neardup.store.change_feed`). The duplicates of a
-page that has changed stay its own until the end of the crawl that noticed, or of the next one. A row that
-breaks such an invariant is *pending* while one of its pages stands in a batch that nobody has reconciled, or
-was written by a crawl that has not ended. Otherwise the row is broken.
+page that has changed stay its own until the end of the crawl that noticed, or of the next one. A page is
+open while nobody has reconciled its batch, or while the crawl that wrote the page has not ended. A row that
+breaks an invariant of this kind is *pending* while one of its pages is open. Otherwise the row is broken.
 
-No query joins more than by keys, and rows are read as they come: time grows with the rows, memory with the
-examples.
+Queries join by keys only. Rows are read as they come: time grows with the rows, memory with the examples.
 """
 
 from __future__ import annotations
@@ -42,9 +41,10 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """``query``: the rows that break it; with ``is_broken`` (rows to bools) only those of them that it names.
+    """``query`` finds the rows that break the invariant, or only rows that may.
 
-    A row has the column ``pending``, whether the next crawl is to reconcile it.
+    ``is_broken`` (rows to bools) then tells which rows do. The column ``pending``, where there is one, says
+    whether the next crawl is to reconcile the row.
     """
 
     name: str
@@ -109,7 +109,7 @@ _its_relation = duplicate_values.alias("its_relation")
 
 
 class _quotient(FunctionElement[int]):  # noqa: N801  # a function of SQL
-    """Of two integers, rounded down; MySQL's ``/`` rounds to some decimals."""
+    """The quotient of two integers, rounded down; MySQL's ``/`` rounds to some decimals."""
 
     type = BigInteger()
     inherit_cache = True
@@ -349,8 +349,9 @@ UNFINISHED = (
 
 
 def _within_the_rule(rules: Mapping[int, Rule]) -> Invariant:
-    """A relation keeps the crawl that found it first, though a later one may have measured it anew: it is
-    within the rule of one of them.
+    """A relation keeps the crawl that found it first, though a later crawl may have measured it anew.
+
+    So a relation is within the rule of one of these crawls.
     """
     loosest, limits = Rule(0, 1.0), list[tuple[int, Rule]]()
     for crawl_id in sorted(rules, reverse=True):

@@ -1,13 +1,14 @@
 """Re-election: who is canonical among the duplicates of a page that is canonical no longer.
 
 Clusters are stars: every duplicate is within the rule of its canonical page. Without that page, nothing says
-that its duplicates are within the rule of each other. So the one with the lowest id, which was stored first,
-becomes canonical (kind ``new``); those within the rule of it become its duplicates, and the same is done with
-what is left, until nothing is. It is what a crawl would have found, had it seen these pages alone, in the
-order of their ids.
+that its duplicates are within the rule of each other. So the duplicate with the lowest id, which was stored
+first, becomes canonical (kind ``new``). The duplicates within the rule of the new canonical page become its
+duplicates. The same is done with the duplicates that are left, until none is. The outcome is what a crawl
+would have found, had it seen these pages alone, in the order of their ids.
 
 What is compared is what is stored: fingerprints, and plain estimates from whole sketches. With learned
-content a crawl leaves the template of a site out of them; what it had learned is not in the tables.
+content a crawl leaves the template of a site out of its estimates. What the crawl had learned is not in the
+tables.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ def reelect(connection: Connection, canonical_ids: Iterable[int], rule: Rule, ba
 def resolve(connection: Connection, changed_ids: Iterable[int], rule: Rule, batch_id: int) -> Elected:
     """Choose canonical pages for the duplicates of pages that have changed, and are stored as they are now.
 
-    A page that still is canonical keeps those of its duplicates that are within the rule of it, and hands
-    those of them that are within the rule of its own canonical page to that one if it has become a duplicate;
-    for the others it is a re-election.
+    A page that still is canonical keeps those of its duplicates that are within the rule of it. A page that
+    has become a duplicate hands on those of its duplicates that are within the rule of its own canonical
+    page. The canonical page takes these duplicates over. The others are re-elected, as by :func:`reelect`.
     """
     elected = Elected()
     for some in in_parts(changed_ids, _IDS_AT_ONCE):
@@ -148,10 +149,10 @@ def _reelect_some(
 
 
 def _members(connection: Connection, canonical_ids: list[int]) -> dict[int, int]:
-    """The duplicates of some pages, and the last of these pages that each of them hangs on.
+    """The duplicates of some pages, and the last of these pages that each duplicate hangs on.
 
-    Crawls that run at once can make a page that has duplicates a duplicate, also one of these pages a
-    duplicate of another: those come along, and the chain ends as stars.
+    Crawls that run at once can make a duplicate of a page that has duplicates. Crawls can also make one of
+    the given pages a duplicate of another. The pages of such a chain come along, and the chain ends as stars.
     """
     relation = duplicate_values.c
     above: dict[int, int] = {}

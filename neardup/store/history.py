@@ -1,14 +1,16 @@
 """The history of pages: a row of ``page_versions`` for each version of a page, not for each visit.
 
-A visit makes a version if the page has none yet, or if its fingerprint or its standing is not that of the
-last one; there are four standings: canonical (``new``, ``unchanged`` or ``changed``), ``duplicate`` (of
-whichever page), ``too_short`` and ``gone``. What a visit is compared with is the last version stored, not
-what its verdict says of the past: a verdict does not tell what standing the page had, and the past may be
-that of crawls that kept no history.
+A visit makes a version if the page has none yet. A visit also makes one if the fingerprint or the standing of
+the page is not that of the last version. There are four standings: canonical (``new``, ``unchanged`` or
+``changed``), ``duplicate`` (of whichever page), ``too_short`` and ``gone``.
 
-A visit that is not later than the last version stored makes none: it has been stored before (a batch that was
-tried twice), or another crawl has seen the page since. Two crawls that meet the same change at once store one
-version: whoever writes the page later waits for the other's transaction, and reads its version.
+A visit is compared with the last version stored, not with what its verdict says of the past. A verdict does
+not tell what standing the page had, and the past may be that of crawls that kept no history.
+
+A visit that is not later than the last version stored makes none. Either the visit has been stored before (in
+a batch that was tried twice), or another crawl has seen the page since. Two crawls that meet the same change
+at once store one version. The crawl that writes the page later waits for the other crawl's transaction, and
+reads the version in it.
 """
 
 from __future__ import annotations
@@ -52,8 +54,9 @@ _LAST_VERSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A version of a page, as it was when it was first seen; ``own_distance``: bits that differ from the
-    version before.
+    """A version of a page, as the page was when this version was first seen.
+
+    ``own_distance``: bits that differ from the version before.
     """
 
     seen_at: datetime

@@ -1,9 +1,8 @@
-"""Canonical pages that are not in the tables though others were found to be their duplicates, and what
-becomes of those.
+"""Canonical pages that are missing in the tables, and what becomes of their duplicates.
 
-The database has refused such a page, or it has been removed while the crawl ran. Its duplicates are stored as
-new pages, so that they are not lost with it. That they are near-copies of each other is found at the end of
-the crawl, or by the next one.
+Either the database has refused a missing page, or the page has been removed while the crawl ran. The
+duplicates of a missing page are stored as new pages, so that they are not lost with it. The crawl at its end,
+or the next crawl, finds that these new pages are near-copies of each other.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""A time in which the database takes no rows, and what the log says of it: a warning when it begins, a line
-when it is over.
+"""A time in which the database takes no rows, and what the log says of it.
+
+The log has a warning when an outage begins, and a line when the outage is over.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _LONGEST_WAIT_SECONDS = 5.0
 
 
 class Outage:
-    """Begins with the first failure. A conflict with another transaction is none yet: the next try usually
+    """An outage, which begins with the first failure.
+
+    A first failure that is a conflict with another transaction is not announced: the next try usually
     succeeds.
     """
 

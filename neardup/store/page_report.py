@@ -37,8 +37,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageReport:
-    """A stored page; ``canonical`` is None unless it is a duplicate, ``duplicates`` are the first of
-    ``duplicate_count``, and ``versions`` the newest of ``version_count``.
+    """A stored page. ``canonical`` is None unless the page is a duplicate.
+
+    ``duplicates`` are the first of ``duplicate_count``, and ``versions`` the newest of ``version_count``.
     """
 
     page_id: int

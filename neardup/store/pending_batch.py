@@ -1,5 +1,6 @@
-"""What waits to be stored: a batch, and how a large one, or one that the database does not
-take, is divided.
+"""Batches that wait to be stored.
+
+A batch is divided if it is large, or if the database does not take it.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ _ROW_BYTES = 1_000
 
 @dataclass(slots=True)
 class Batch:
-    """What is stored in one transaction, by page: visits, links that were not followed, canonical pages
-    flagged, and pages that have become duplicates because two crawls had called near-copies new.
+    """What is stored in one transaction, by page: visits, and what else is known of pages.
 
-    Of the visits of a page the last counts; those before it are there for its history only.
+    ``links`` are numbers of links that were not followed. ``flags`` are times at which canonical pages were
+    flagged. ``reconciled`` are pages that have become duplicates, because two crawls had called near-copies
+    new. The last visit of a page counts; visits before the last are there for the history only.
     """
 
     visits: dict[int, list[Visit]] = field(default_factory=dict)
@@ -73,9 +75,9 @@ def split(everything: Batch) -> tuple[Batch, Batch]:
 
 
 def halves(batch: Batch) -> tuple[Batch, Batch]:
-    """The two parts of a batch that does not stand alone, to be stored one after the other, with about as
-    many bytes of URLs each.
+    """The two parts of a batch that does not stand alone, to be stored one after the other.
 
+    Each part has about half of the bytes of the URLs.
     Pages come before what refers to them: the canonical pages before their duplicates, and each with its
     links.
     """

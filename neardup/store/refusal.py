@@ -1,9 +1,10 @@
-"""Whose fault a failure is: that of the database, which is waited for, or that of a row, which is found by
-halving its batch.
+"""Whose fault a failure is: that of the database or that of a row.
+
+A database at fault is waited for. A row at fault is found by halving its batch.
 
 A database that refuses a row need not say so. A row longer than ``max_allowed_packet`` has MySQL and MariaDB
-drop the connection, as a restart of the server does. Only a trial tells the two apart: whether the database
-takes another row.
+drop the connection, as a restart of the server does. Only a trial tells the row from the restart: whether the
+database takes another row.
 """
 
 from __future__ import annotations

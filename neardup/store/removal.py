@@ -1,10 +1,10 @@
 """Taking pages out of the store: those that only one crawl brought, or those not seen for long.
 
-Pages go in batches, each a transaction after which the store is whole: an interrupted removal is ended by
-starting it again. Duplicates go before canonical pages, so that no page that is about to go is elected, and
+Pages go in batches, each a transaction after which the store is whole. An interrupted removal is ended by
+starting it again. Duplicates go before canonical pages, so that no page that is about to go is elected. So
 the outcome does not depend on the size of the batches. Each transaction changes what
-:meth:`neardup.store.store.Store.state` says, so that no snapshot outlives it; one that another is in the way
-of is tried again.
+:meth:`neardup.store.store.Store.state` says, so that no snapshot outlives it. A transaction that another one
+is in the way of is tried again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _SILENCE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class ToRemove:
-    """What would be removed, before anything is: pages, and of those the canonical ones that stay-behinds
-    hang on.
+    """What would be removed, before anything is.
+
+    ``left_behind`` duplicates stay while their canonical pages go, ``canonical_with_others`` in number.
     """
 
     pages: int
@@ -122,10 +123,10 @@ def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Conne
 def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
     """Remove a crawl with the pages that only it saw; yields the sums after each transaction.
 
-    What others saw, too, stays: a page that it saw first goes to the crawl that saw it last, one that it saw
-    last is again that of the crawl that saw it first, as far as the tables know (they name no crawl between).
-    Relations that it found between pages that stay go to the last crawl of the duplicate. Versions of pages
-    that it found go.
+    What other crawls saw, too, stays. A page that the removed crawl saw first goes to the crawl that saw the
+    page last. A page that the removed crawl saw last goes back to the crawl that saw the page first, because
+    the tables name no crawl between. Relations that the removed crawl found between pages that stay go to the
+    last crawl of the duplicate. Versions of pages that the removed crawl found go.
     """
     yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
     store.transact(partial(_hand_on, crawl_id), patiently=True)
@@ -179,8 +180,9 @@ def _count_change(connection: Connection, leaving: int) -> int:
     """Have the state of the store differ from all before it; returns the id of the change, a batch of the
     oldest crawl.
 
-    The oldest that is shared, because a crawl that runs leaves itself out when it compares states, and others
-    do not follow one that is not shared; but not one that is about to go.
+    The crawl is the oldest of those that are shared. A crawl that runs leaves itself out when it compares
+    states, and other crawls do not follow one that is not shared. The crawl ``leaving`` is about to go, and
+    does not count.
     """
     query = select(crawls.c.id).where(crawls.c.id != leaving).order_by(crawls.c.shared.desc(), crawls.c.id)
     oldest = connection.execute(query.limit(1)).scalar()

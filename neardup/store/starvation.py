@@ -25,8 +25,8 @@ _page = simhash_values.c
 class LastCrawl(NamedTuple):
     """The last crawl of a spider before this one, if both came to their own end.
 
-    ``pages``: its pages on the hosts of this crawl; ``pages_now``: those of this crawl; ``missing``: some
-    that only the last one has.
+    ``pages`` are those of the last crawl on the hosts of this crawl, ``pages_now`` those of this crawl.
+    ``missing`` are URLs of some pages that only the last crawl has.
     """
 
     crawl_id: int
@@ -41,11 +41,11 @@ class LastCrawl(NamedTuple):
 
 
 def last_crawl(connection: Connection, crawl_id: int) -> LastCrawl | None:
-    """The crawl of the same spider before a crawl; None if there is none, or if one of the two did not come
-    to its own end.
+    """The crawl of the same spider before a crawl, or None.
 
-    None, too, if the spider has had another crawl meanwhile: workers of one queue share the pages among them.
-    Pages in files are left out: two crawls of files have no more in common than the spider.
+    None if there is no crawl before, or if one of the two crawls did not come to its own end. None, too, if
+    the spider has had another crawl meanwhile: workers of one queue share the pages among them. Pages in
+    files are left out: two crawls of files have no more in common than the spider.
     """
     this = connection.execute(
         select(crawls.c.spider, crawls.c.finish_reason, crawls.c.started_at).where(crawls.c.id == crawl_id)

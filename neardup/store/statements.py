@@ -32,8 +32,8 @@ _KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen", "fla
 def upsert_page(dialect: str) -> Insert:
     """Insert a page; if its URL is there already, take over all but what tells its first visit.
 
-    A visit before the first one, of a crawl that ran at once and was later to store it, or by a clock that is
-    slow, counts as at that time.
+    A visit may be earlier than the first visit stored. Either a crawl that ran at once was later to store its
+    visit, or a clock is slow. Such a visit counts as at the time of the first visit.
     """
     first_seen = simhash_values.c.first_seen
 
@@ -57,8 +57,9 @@ def upsert_relation(dialect: str) -> Insert:
 
 
 def replaced_relation(new: Mapping[str, Any], *kept: str) -> list[tuple[str, Any]]:
-    """What to set in a relation to replace it by a new one; if it names the same canonical page, the columns
-    ``kept`` stay as they are.
+    """What to set in a relation to replace it by a new one.
+
+    If the new relation names the same canonical page, the columns ``kept`` stay as they are.
     """
     old = duplicate_values.c
     same = old.actual_hash_id == new["actual_hash_id"]

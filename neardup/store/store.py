@@ -62,8 +62,8 @@ _TO_UPGRADE = {State.MISSING, State.OLDER}
 class Store:
     """A database that holds fingerprints of one scheme.
 
-    Open it with :meth:`open`. ``location`` names it for people: the path of a SQLite file, or the URL with
-    its password masked.
+    A store is opened with :meth:`open`. ``location`` names the database for people: the path of a SQLite
+    file, or the URL with its password masked.
     """
 
     def __init__(self, url: URL, engine: Engine, scheme: str | None) -> None:
@@ -141,9 +141,9 @@ class Store:
         """What ``work`` returns, called in a transaction that is going to write; DatabaseUnavailable if the
         database fails.
 
-        A deadlock, a serialisation failure, or a lock that was waited for in vain rolls it all back; then it
-        is tried again, with growing waits, some times in all. ``work`` must leave nothing but what is in the
-        database.
+        A deadlock, a serialisation failure, or a lock that was waited for in vain rolls back the transaction.
+        The transaction is then tried again, a few times, with growing waits. ``work`` must leave
+        nothing but what is in the database.
         """
         waits = iter(_WAITS)
         while True:

@@ -22,8 +22,8 @@ _MODULUS = 1 << 64
 class Unsigned64(TypeDecorator[int]):
     """An unsigned 64-bit integer in a signed BIGINT, by two's complement.
 
-    All three databases then store and index it alike; MySQL's UNSIGNED has no counterpart in the others. The
-    order in SQL is that of the signed values, not of the fingerprints: sort in NumPy, not in SQL.
+    All three databases store and index a signed integer alike. MySQL's UNSIGNED has no counterpart in the
+    others. The order in SQL is that of the signed values, not of the fingerprints: sort in NumPy, not in SQL.
     """
 
     impl = BigInteger

@@ -37,20 +37,22 @@ that it is its turn.
 class Writer:
     """Stores the verdicts of one crawl.
 
-    A batch is written when ``batch_rows`` have gathered or the oldest has waited ``batch_seconds``; each is
-    one transaction of page rows, relations, skipped links and, with ``history``, versions of pages
-    (:mod:`neardup.store.history`), and harmless if it is tried twice. A failure of the database is retried
-    with growing waits, and one warning for each outage (:mod:`neardup.store.outage`). When it has lasted
-    ``give_up_after`` seconds, ``error`` is set for the crawl to see; nothing is discarded, and the retries go
-    on until they succeed, which takes ``error`` back, or until :meth:`close`.
+    A batch is written when ``batch_rows`` have gathered or the oldest row has waited ``batch_seconds``. Each
+    batch is one transaction of page rows, relations, withheld links and, with ``history``, versions of pages
+    (:mod:`neardup.store.history`). A batch that is tried twice does no harm.
 
-    A row that the database refuses by itself (not because it is away), if only for its size, is found by
-    halving its batch, logged and counted in ``rows_rejected``; the rest is stored. A duplicate whose
-    canonical page is not there is stored as ``new``.
+    A batch that meets a failure of the database is tried again with growing waits. The log has one warning
+    for each outage (:mod:`neardup.store.outage`). After ``give_up_after`` seconds of an outage, ``error`` is
+    set for the crawl to see. Nothing is discarded. The retries go on until they succeed, which takes
+    ``error`` back, or until :meth:`close`.
+
+    A database that is there may refuse a row, if only for its size. Such a row is found by halving its batch,
+    logged and counted in ``rows_rejected``. The rest of the batch is stored. A duplicate whose canonical page
+    is not there is stored as ``new``.
 
     ``put``, ``links_withheld`` and ``flag`` are called by one thread, take microseconds and never touch the
-    database. What a crash of the process can lose is what they were given in the last ``batch_seconds``, and
-    what the database had not yet taken.
+    database. A crash of the process can lose what these methods were given in the last ``batch_seconds``. A
+    crash can also lose what the database had not yet taken.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""``neardup db check`` on real servers: stores of crawls pass, and each invariant that is broken by hand is found."""
+"""``neardup db check`` on real servers: stores of crawls pass. Each invariant broken by hand is found."""
 
 from __future__ import annotations
 
@@ -116,7 +116,9 @@ BREAKS = {
     "crawls of pages are there": f"UPDATE simhash_values SET last_crawl_id = 9 WHERE id = {ALONE}",
     "crawls of relations are there": "UPDATE duplicate_values SET crawl_id = 9",
     "versions belong to pages and crawls": "UPDATE page_versions SET page_id = 9",
-    "visits are in order": f"UPDATE simhash_values SET last_seen = '2001-01-01 00:00:00.000000' WHERE id = {ALONE}",
+    "visits are in order": (
+        f"UPDATE simhash_values SET last_seen = '2001-01-01 00:00:00.000000' WHERE id = {ALONE}"
+    ),
     "crawls are in order": "UPDATE crawls SET finished_at = '2001-01-01 00:00:00.000000' WHERE id = 2",
     "crawls of pages are in order": f"UPDATE simhash_values SET last_crawl_id = 1 WHERE id = {LATER}",
     "ids are those of the first crawl": f"UPDATE simhash_values SET crawl_id = 2 WHERE id = {ALONE}",

@@ -1,4 +1,7 @@
-"""Transactions in each other's way, on real servers: deadlocks, lock timeouts and serialisation failures are tried again."""
+"""Transactions in each other's way, on real servers.
+
+Deadlocks, lock timeouts and serialisation failures are tried again.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ class TestRemoval:
     @pytest.mark.parametrize("command", [REMOVE, PRUNE], ids=["remove", "prune"])
     def test_deadlock(self, url: str, command: list[str], caplog: pytest.LogCaptureFixture) -> None:
         codes: list[int] = []
-        # The server stops the transaction that has changed least (MariaDB), or waited first (PostgreSQL): the removal.
+        # The server stops the removal: it has changed least (MariaDB), or waited first (PostgreSQL).
         with holding(url, *range(OLD, ALL + 1)) as other:
             removal = threading.Thread(target=lambda: codes.append(main([*command, "--database", url])))
             removal.start()

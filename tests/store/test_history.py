@@ -1,4 +1,7 @@
-"""The history of pages on all databases: which visits make a version, and what is read back of crawls of a site that changes."""
+"""The history of pages on all databases: which visits make a version, and what is read back.
+
+The crawls are those of a site that changes.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +188,7 @@ class TestVersions:
 
 class TestTwice:
     def test_a_batch_whose_commit_was_not_heard_of(self, store: Store) -> None:
-        """The transaction is done, and the connection breaks before that is known: the whole batch is tried again."""
+        """The connection breaks after the commit, before it is known: the whole batch is tried again."""
         visit(store, page(1, "u", fingerprint=A))
         lost: list[int] = []
 
@@ -260,7 +263,11 @@ class TestTwice:
 class TestRemoval:
     @pytest.fixture
     def stored(self, store: Store) -> Store:
-        """Three crawls: 1 brings two pages and a duplicate, 2 changes the first and brings one, 3 changes the first again."""
+        """Three crawls of a page that changes twice.
+
+        Crawl 1 brings two pages and a duplicate. Crawl 2 changes the first page and brings another one.
+        Crawl 3 changes the first page again.
+        """
         visit(store, page(1, "u", fingerprint=A), page(2, "v"), duplicate(3, "w", 2))
         time.sleep(0.01)
         visit(store, page(1, "u", Kind.CHANGED, fingerprint=B, own_distance=DISTANCE), page(4, "x"))
@@ -420,7 +427,9 @@ class TestShow:
         shown = json.loads(self.said(capsys, self.URL, "--format", "json"))
 
         assert shown["version_count"] == 3
-        assert [(v["kind"], v["own_distance"], v["features"], v["fingerprint"]) for v in shown["versions"]] == [
+        assert [
+            (v["kind"], v["own_distance"], v["features"], v["fingerprint"]) for v in shown["versions"]
+        ] == [
             ("gone", None, 0, None), ("changed", DISTANCE, 31, B.value), ("new", None, 30, A.value),
         ]  # fmt: skip
         assert shown["versions"][0]["seen_at"] == shown["last_seen"]

@@ -1,4 +1,7 @@
-"""Rows that a real database refuses for their size: one costs itself and nothing else, and is told from an outage."""
+"""Rows that a real database refuses for their size.
+
+Such a row costs itself and nothing else, and is told from an outage.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def longer_than_a_packet(store: Store) -> str:
 
 
 def large_url(store: Store) -> str:
-    """A URL that the database refuses, having been made to take no longer ones: it would take one of megabytes, but tests are to be fast."""
+    """A URL that the database refuses, having been made to refuse long ones.
+
+    A database as installed takes a URL of megabytes. Tests are to be fast.
+    """
     match store.engine.dialect.name:
         case "sqlite":
             length = sqlite3.SQLITE_LIMIT_LENGTH
@@ -74,9 +80,9 @@ def test_one_row_among_500(store: Store, caplog: pytest.LogCaptureFixture) -> No
     assert len(relations_of(store)) == 50
     (line,) = [text for text in caplog.messages if "is not stored" in text]
     assert (
-        f"the row of {large[:200]}... ({len(large):,} characters) is not stored; the database takes others, but"
-        in line
-    )
+        f"the row of {large[:200]}... ({len(large):,} characters) is not stored;"
+        " the database takes others, but"
+    ) in line
     assert len(line) < 1000
 
 

@@ -27,7 +27,10 @@ ALL = Filters()
 
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    """Two crawls: a.example with a cluster of four, b.example with a copy of a page of a.example, a too short page."""
+    """Two crawls of two hosts, and a page that is too short.
+
+    a.example has a cluster of four. b.example has a copy of a page of a.example.
+    """
     with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
         first = opened.begin_crawl(spider="one", settings={})
         write(
@@ -88,9 +91,10 @@ class TestReports:
     @pytest.mark.parametrize(
         "url",
         [
-            "http://a.example", "http://a.example?q=/x/y", "http://a.example/", "http://a.example/x", "http://a.example//x",
-            "http://a.example/x/y?from=/z/", "http://a.example/x/#/y/", "http://[a.example/x/y", "file:///x.html",
-            "file:///x//y.html", "mailto:x/y/z", "x/y", "x", "", "//a.example/x/y/",
+            "http://a.example", "http://a.example?q=/x/y", "http://a.example/", "http://a.example/x",
+            "http://a.example//x", "http://a.example/x/y?from=/z/", "http://a.example/x/#/y/",
+            "http://[a.example/x/y", "file:///x.html", "file:///x//y.html", "mailto:x/y/z",
+            "x/y", "x", "", "//a.example/x/y/",
         ],
     )  # fmt: skip
     def test_folder_is_told_by_the_beginning_of_a_url(self, url: str) -> None:

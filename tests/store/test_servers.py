@@ -1,4 +1,7 @@
-"""Servers that really end in the middle of a crawl, or whose disk is full: nothing is lost, and one warning says so."""
+"""Servers that really end in the middle of a crawl, or whose disk is full.
+
+Nothing is lost, and one warning tells of the outage.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports and imports: whole stores from one database into another, and files that are not what they should be."""
+"""Exports and imports: whole stores from one database into another, and files that are damaged or forged."""
 
 from __future__ import annotations
 
@@ -252,7 +252,10 @@ def edited(path: Path, number: int, edit: Callable[[dict[str, Any]], object]) ->
 
 
 class TestRefusals:
-    """Line 1 is the header, 2 and 3 are the crawls, 4 is the first page, 2104 the first relation, 2106 the first version."""
+    """Line 1 is the header, lines 2 and 3 are the crawls.
+
+    The first page is line 4, the first relation line 2104, the first version line 2106.
+    """
 
     def refused(self, path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> str:
         run("db", "import", path, "--database", url, code=1)
@@ -265,8 +268,16 @@ class TestRefusals:
             (1, {"revision": "9999"}, "of tables of revision 9999, this neardup has"),
             (1, {"rows": None}, "line 1: the header of this export is damaged"),
             (1, {"scheme": "other"}, "line 2: the row is of the scheme 'word-tf/"),
-            (1, {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0}}, "is not complete: 2100 rows of simhash_values"),
-            (4, {"table": "pages"}, "line 4: no row of crawls, simhash_values, duplicate_values, page_versions, but of 'pages'"),
+            (
+                1,
+                {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0}},
+                "is not complete: 2100 rows of simhash_values",
+            ),
+            (
+                4,
+                {"table": "pages"},
+                "line 4: no row of crawls, simhash_values, duplicate_values, page_versions, but of 'pages'",
+            ),
             (4, {"more": 1}, "line 4: a row of simhash_values with other columns (more)"),
             (4, {"id": "1"}, "line 4: id must be integer, not '1'"),
             (4, {"id": 2**63}, "line 4: id cannot be 9223372036854775808"),
@@ -367,9 +378,11 @@ class TestRefusals:
         half = len(whole) // 2
         changed = {
             "cut off": bytes(whole[:half]),
-            "flipped": bytes(whole[:half]) + bytes(byte ^ 255 for byte in whole[half : half + 50]) + bytes(whole[half + 50 :]),
+            "flipped": bytes(whole[:half])
+            + bytes(byte ^ 255 for byte in whole[half : half + 50])
+            + bytes(whole[half + 50 :]),
             "not packed": gzip.decompress(bytes(whole)),
-        }  # fmt: skip
+        }
         path.write_bytes(changed[damage])
 
         assert f"{path}, line " in self.refused(path, target, capsys)

@@ -1,3 +1,4 @@
-"""Files that a whole store is exported to: JSON Lines or Parquet. What is in a file is known here, SQL is
-not.
+"""Files that a whole store is exported to: JSON Lines or Parquet.
+
+This package knows what is in a file, and nothing of SQL.
 """

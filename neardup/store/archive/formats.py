@@ -1,5 +1,5 @@
 """Which form of export a path means: ``.jsonl`` and ``.jsonl.gz`` are files, ``.parquet`` is a folder of
-them.
+files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An export as JSON Lines, perhaps packed: the header, then an object a row with the name of its table.
 
-Fingerprints are hexadecimal texts (many readers of JSON round 64-bit numbers), times ISO 8601 in UTC, bytes
-Base64.
+Fingerprints are hexadecimal texts, because many readers of JSON round 64-bit numbers. Times are ISO 8601 in
+UTC, bytes are Base64.
 """
 
 from __future__ import annotations

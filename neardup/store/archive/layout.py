@@ -47,8 +47,9 @@ _TYPES: dict[Kind, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; ``length``: that of all its values, if they have one length (bytes) or none may be longer
-    (text).
+    """A column. ``length`` is the length of every value (bytes), or the most that a value may have (text).
+
+    None: values may have any length.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; those that its rows refer to come before it."""
+    """A table. The tables that its rows refer to come before it."""
 
     name: str
     columns: tuple[Column, ...]
@@ -88,8 +89,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What stands before all rows. ``export`` is that of one export, so that files of two are not taken for
-    one.
+    """What stands before all rows. ``export`` names one export, so that files of two exports are not taken
+    for one.
     """
 
     revision: str
