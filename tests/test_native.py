@@ -35,27 +35,17 @@ def package(tmp_path: Path) -> Path:
 
 def described(folder: Path, **environment: str) -> str:
     """What the package in a folder says of its native core."""
-<<<<<<< HEAD
-    done = subprocess.run(
-        [sys.executable, "-c", REPORT],
-        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=True,
-=======
     others = {name: value for name, value in os.environ.items() if name != "NEARDUP_NATIVE"}
     done = subprocess.run(
         [sys.executable, "-c", REPORT],
         cwd=folder, env=others | environment, capture_output=True, text=True, check=True,
->>>>>>> build
     )  # fmt: skip
     return done.stdout.strip()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_where_there_is_a_compiler_the_native_core_is_built() -> None:
-<<<<<<< HEAD
-    assert native.available is (os.environ.get("NEARDUP_NATIVE") != "0"), native.reason
-=======
     assert described(ROOT).startswith("native core: yes <module 'neardup.text._feature_kernels'")
->>>>>>> build
 
 
 @pytest.mark.parametrize("path", NATIVE, ids=lambda path: path.stem)
@@ -74,13 +64,7 @@ def test_what_the_build_has_recorded_is_told(package: Path) -> None:
     )
 
 
-<<<<<<< HEAD
-@pytest.mark.skipif(not native.available, reason=native.reason)
 def test_the_environment_turns_it_off() -> None:
-    assert described(ROOT).startswith("native core: yes <module 'neardup.text._feature_kernels'")
-=======
-def test_the_environment_turns_it_off() -> None:
->>>>>>> build
     assert described(ROOT, NEARDUP_NATIVE="0") == f"native core: no (NEARDUP_NATIVE=0; {native.COST}) None"
 
 

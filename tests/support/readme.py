@@ -11,10 +11,6 @@ README = (ROOT / "README.md").read_text()
 
 def command(name: str) -> str:
     """The command under the mark ``<!-- command: NAME -->``."""
-<<<<<<< HEAD
-    return re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README).group(1)  # type: ignore[union-attr]
-=======
     found = re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README)
     assert found is not None, name
     return found.group(1)
->>>>>>> build
