@@ -340,7 +340,7 @@ def _checked_native_text() -> Callable[[etree._Element, bool], str] | None:
         problem = str(exc)
     logger.warning(
         "neardup was built for another lxml than %(version)s (%(problem)s); pages are read without the native"
-        " core, which takes three times as long. Install neardup again.",
+        " core of that step. Install neardup again.",
         {"version": etree.__version__, "problem": problem},
     )
     return None
