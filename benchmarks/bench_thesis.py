@@ -88,7 +88,7 @@ def machine() -> Facts:
         platform.processor(),
     )
     sources = hashlib.sha256()
-    for path in sorted(Path(base.__file__).parent.glob("*.py")):
+    for path in sorted(Path(base.__file__).parent.rglob("*.py")):
         sources.update(path.read_bytes())
     cache = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
     return {

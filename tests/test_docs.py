@@ -452,6 +452,7 @@ def anchors(page: Path) -> set[str]:
     )
 
 
+@pytest.mark.slow
 def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
 

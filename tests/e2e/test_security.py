@@ -224,6 +224,7 @@ crawl(Nothing, {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": databa
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("umask", "file_mode", "folder_mode"), [("077", 0o600, 0o700), ("022", 0o644, 0o755)]
 )

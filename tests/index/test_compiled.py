@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -66,32 +65,6 @@ index = PSMIndex()
 index.add(0, 0)
 print(len(index.arrays()), index.nearest(7, rows=9, but=9))
 """
-
-
-@pytest.mark.slow
-def test_machine_code_with_parts_of_a_file_that_has_changed_is_made_anew(tmp_path: Path) -> None:
-    package = tmp_path / "neardup"
-    shutil.copytree(Path(neardup.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
-
-    def run() -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", USES_ANOTHER_FILE],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return done.stdout.strip() or done.stderr
-
-    assert run() == "5 3"
-    cached = {path: path.stat().st_mtime_ns for path in package.rglob("__pycache__/*.nbi")}
-    assert run() == "5 3"
-    assert {path: path.stat().st_mtime_ns for path in package.rglob("__pycache__/*.nbi")} == cached
-    kernels = package / "index" / "psm" / "tree.py"
-    text = kernels.read_text()
-    last = "    return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))\n"
-    assert last in text
-    kernels.write_text(text.replace(last, last.replace("return int(", "return 40 + int(")))
-
-    assert run() == "5 43"  # of leaves.py, which has not changed
 
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True, width=64)

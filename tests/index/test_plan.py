@@ -45,6 +45,7 @@ def test_probes_and_candidates_are_those_of_the_index(pages: int, max_distance: 
     assert candidates == pytest.approx(index.stats.candidates / 500, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MultiIndexHashing, MankuTables])
 @pytest.mark.parametrize("pages", [3000, 200_000])
 def test_work_of_exact_indexes(kind: type[MultiIndexHashing | MankuTables], pages: int) -> None:
@@ -85,6 +86,7 @@ def test_skewed_fingerprints_are_planned_for() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("max_distance", "recall"), [(0, 0.98), (3, 0.5), (3, 0.98)])
 def test_a_small_sample_for_many_pages(max_distance: int, recall: float) -> None:
     sample = plan.Sample(evenly_spread(500), plan.typical_queries(50))

@@ -352,6 +352,7 @@ print(json.dumps({"asked": names.asked, "refused": crawler.spider.refused, "stat
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reactor", ["asyncioreactor.AsyncioSelectorReactor", "selectreactor.SelectReactor"])
 def test_with_a_reactor_the_connection_takes_the_answer_that_was_checked(
     site: Site, inner: Site, reactor: str

@@ -199,6 +199,7 @@ class TestDuplicatesOfAPageThatIsNotThere:
         assert relations(store) == {"b": "a"}
 
 
+@pytest.mark.slow
 class TestWhatIsNoRefusal:
     """The database fails, and a row that stands alone, or is about to, is kept."""
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+    import numpy.typing as npt
+
 ENGLISH = (
     "The quick brown foxes were jumping over the lazy dogs. It's said that a crawler which has seen the foxes"
     " jumping need not follow the links of another page about jumping foxes: the crawler's budget is for"
@@ -322,11 +324,15 @@ KERNELS = [feature_kernels, python_twin(feature_kernels)]
 MASK = (1 << 64) - 1
 
 
-def unmixed(value: int) -> int:
-    """What the finaliser of MurmurHash3 makes this value of."""
+NUMBERS = np.arange(1 << 19, dtype=np.uint64)
+
+
+def unmixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """What the finaliser of MurmurHash3 makes these values of."""
+    half = np.uint64(33)
     for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
-        value = (value ^ value >> 33) * pow(factor, -1, 1 << 64) & MASK
-    return value ^ value >> 33
+        values = (values ^ values >> half) * np.uint64(pow(factor, -1, 1 << 64))
+    return values ^ values >> half
 
 
 class TestCounting:
@@ -341,17 +347,14 @@ class TestCounting:
 
     @pytest.mark.parametrize("kernels", KERNELS, ids=["native", "python"])
     @pytest.mark.parametrize(
-        "chosen",
-        [
-            *([number << shift for number in range(1 << 19)] for shift in (0, 16, 32, 45)),
-            [unmixed(number << 32) for number in range(1 << 19)],
-        ],
+        "hashes",
+        [*(NUMBERS << np.uint64(shift) for shift in (0, 16, 32, 45)), unmixed(NUMBERS << np.uint64(32))],
         ids=["0", "16", "32", "45", "for the salt 0"],
     )
-    def test_chosen_hashes_are_counted_in_a_moment(self, kernels: ModuleType, chosen: list[int]) -> None:
+    def test_chosen_hashes_are_counted_in_a_moment(
+        self, kernels: ModuleType, hashes: npt.NDArray[np.uint64]
+    ) -> None:
         # Slots that were the low bits of the hash would take an hour.
-        hashes = np.array(chosen, dtype=np.uint64)
-
         distinct, _ = kernels.count(hashes, features._SALT)
 
         assert (distinct == hashes).all()

@@ -111,11 +111,14 @@ def test_a_comment_or_nothing_has_no_text() -> None:
 
 
 def test_deep_and_wide_trees_need_no_stack() -> None:
-    root = etree.Element("div")
-    inner = root
+    builder = etree.TreeBuilder()
     for _ in range(100_000):
-        inner = etree.SubElement(inner, "p")
-    inner.text = "deep"
+        builder.start("p", {})
+    builder.data("deep")
+    for _ in range(100_000):
+        builder.end("p")
+    root = etree.Element("div")
+    root.append(builder.close())
     for _ in range(100_000):
         etree.SubElement(root, "b").text = "w"
 

@@ -91,6 +91,7 @@ class TestWhileAnotherProcessHoldsTheLock:
             store.begin_crawl(spider="s", settings={})
 
 
+@pytest.mark.slow
 class TestWithoutPermissionToWrite:
     @pytest.fixture
     def closed(self, database: Path) -> Iterator[Path]:
