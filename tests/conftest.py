@@ -7,6 +7,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from neardup.fingerprint.scheme import Scheme
 from neardup.store.store import Store
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["database_url"]
+
+# A first call may compile, and a machine may be busy: no example has a time limit.
+settings.register_profile("neardup", deadline=None)
+settings.load_profile("neardup")
 
 
 def pytest_configure() -> None:

@@ -54,7 +54,8 @@ def described(engine: sa.Engine) -> dict[str, Any]:
             "columns": columns,
             "primary key": found.get_pk_constraint(name),
             "constraints": sorted(map(repr, constraints)),
-            "options": found.get_table_options(name),
+            # Older releases of SQLAlchemy know options of tables on MySQL only.
+            "options": found.get_table_options(name) if engine.name in {"mysql", "mariadb"} else {},
         }
     return tables
 
