@@ -114,9 +114,8 @@ def test_python_twin_rounds_as_the_native_loop_whatever_the_weights(
     weights = np.array([weight for _, weight in features], dtype=np.float64)
     native_weights, python_weights = np.zeros(64), np.zeros(64)
 
-    native_value = simhash.accumulate(hashes, weights, native_weights)
-
     with np.errstate(all="ignore"):  # as machine code does
+        native_value = simhash.accumulate(hashes, weights, native_weights)
         assert native_value == TWIN.accumulate(hashes, weights, python_weights)
     assert np.array_equal(native_weights, python_weights, equal_nan=True)
 
