@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import IgnoreRequest
 
 from neardup.scrapy.extension import NearDuplicates
 
@@ -26,10 +26,7 @@ class DeferredRequestMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DeferredRequestMiddleware:
-        neardup = crawler.get_extension(NearDuplicates)
-        if neardup is None:
-            raise NotConfigured("the NearDuplicates extension is off")
-        return cls(neardup)
+        return cls(NearDuplicates.of(crawler))
 
     def process_request(self, request: Request) -> None:
         if self.neardup.policy.withholds(request):

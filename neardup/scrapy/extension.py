@@ -93,6 +93,14 @@ class NearDuplicates:
         crawler.signals.connect(extension.response_received, signal=signals.response_received)
         return extension
 
+    @classmethod
+    def of(cls, crawler: Crawler) -> NearDuplicates:
+        """The extension of a crawl; NotConfigured, which turns a component off, if there is none."""
+        neardup = crawler.get_extension(cls)
+        if neardup is None:
+            raise NotConfigured("the NearDuplicates extension is off")
+        return neardup
+
     def load(self) -> None:
         """Fill the detector with what earlier crawls stored."""
         level = logging.INFO if native.available else logging.WARNING

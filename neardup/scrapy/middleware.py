@@ -54,9 +54,7 @@ class NearDuplicateMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateMiddleware:
-        neardup = crawler.get_extension(NearDuplicates)
-        if neardup is None:
-            raise NotConfigured("the NearDuplicates extension is off")
+        neardup = NearDuplicates.of(crawler)
         if neardup.options.content_field is not None:
             raise NotConfigured("NEARDUP_CONTENT_FIELD is set: pages are judged by the pipeline")
         return cls(neardup)

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
-from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.exceptions import DropItem
 
 from neardup.scrapy.extension import NearDuplicates
 
@@ -42,10 +42,7 @@ class NearDuplicatePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicatePipeline:
-        neardup = crawler.get_extension(NearDuplicates)
-        if neardup is None:
-            raise NotConfigured("the NearDuplicates extension is off")
-        return cls(neardup)
+        return cls(NearDuplicates.of(crawler))
 
     async def process_item(self, item: Any) -> Any:
         if self.neardup.options.content_field is not None:
