@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.http import FormRequest, HtmlResponse, JsonResponse
+from scrapy.http import HtmlResponse, JsonResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 
-from tests.support.sites.spiders import FollowSpider
+from tests.support.sites.spiders import FollowSpider, LoginSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -59,18 +59,8 @@ class SecondSpider(CompanySpider):
     name = "second"
 
 
-class MembersSpider(CompanySpider):
-    """Logs in wherever it meets the login form."""
-
+class MembersSpider(LoginSpider, CompanySpider):
     name = "members"
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        if response.css("form#login"):
-            wanted = response.css("input[name=next]::attr(value)").get(default="/")
-            form = {"next": wanted, "password": "correct horse"}
-            yield FormRequest(response.urljoin("/login"), formdata=form, callback=self.parse)
-        else:
-            yield from super().parse(response)
 
 
 class RulesSpider(CrawlSpider, CompanySpider):
