@@ -4,15 +4,11 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint64_t
 
+from neardup.text._murmur cimport mix
+
 
 cdef uint64_t STEP = 0x9E3779B97F4A7C15
 cdef Py_ssize_t FEW = 64
-
-
-cdef inline uint64_t mix(uint64_t value) noexcept nogil:
-    value = (value ^ (value >> 33)) * <uint64_t>0xFF51AFD7ED558CCD
-    value = (value ^ (value >> 33)) * <uint64_t>0xC4CEB9FE1A85EC53
-    return value ^ (value >> 33)
 
 
 def count(const uint64_t[::1] hashes, uint64_t salt):

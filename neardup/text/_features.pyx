@@ -5,6 +5,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
+from neardup.text._murmur cimport mix
+
 cdef uint8_t kinds[256]   # the lower-case character of a word; 0: between words; 255: not ASCII
 cdef uint32_t signs[64]
 cdef int sign_count = 0
@@ -25,12 +27,6 @@ def configure(others):
 
 cdef inline uint64_t _rotate(uint64_t x, int bits) noexcept nogil:
     return (x << bits) | (x >> (64 - bits))
-
-
-cdef inline uint64_t _finish(uint64_t k) noexcept nogil:
-    k = (k ^ (k >> 33)) * <uint64_t>0xFF51AFD7ED558CCDULL
-    k = (k ^ (k >> 33)) * <uint64_t>0xC4CEB9FE1A85EC53ULL
-    return k ^ (k >> 33)
 
 
 cdef inline uint64_t _load(const uint8_t* data) noexcept nogil:
@@ -72,8 +68,8 @@ cdef uint64_t murmur(const uint8_t* data, size_t size, uint32_t seed) noexcept n
     h2 ^= size
     h1 += h2
     h2 += h1
-    h1 = _finish(h1)
-    h2 = _finish(h2)
+    h1 = mix(h1)
+    h2 = mix(h2)
     return h1 + h2
 
 
