@@ -119,6 +119,23 @@ __attribute__((target("avx512f,avx512vpopcntdq"))) static ptrdiff_t neardup_next
 }
 #endif
 
+/* Which of eight numbers times `factor` are at least `floor`: bit i for the i-th; none for what is no number. */
+static inline unsigned int neardup_reaching(const double *numbers, double factor, double floor)
+{
+    unsigned int reached = 0;
+#ifdef NEARDUP_X86
+    const __m128d factors = _mm_set1_pd(factor), floors = _mm_set1_pd(floor);
+    for (int i = 0; i < 8; i += 2)
+        reached |= (unsigned int)_mm_movemask_pd(
+                       _mm_cmpge_pd(_mm_mul_pd(_mm_loadu_pd(numbers + i), factors), floors))
+            << i;
+#else
+    for (int i = 0; i < 8; i++)
+        reached |= (unsigned int)(numbers[i] * factor >= floor) << i;
+#endif
+    return reached;
+}
+
 enum { NEARDUP_BASELINE, NEARDUP_AVX2, NEARDUP_AVX512 };
 
 /* The widest instructions that this processor has, and the environment allows. */

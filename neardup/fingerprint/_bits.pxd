@@ -5,16 +5,18 @@ from libc.stdint cimport uint32_t, uint64_t
 
 cdef extern from "neardup/fingerprint/_bits.h" nogil:
     int popcount "neardup_popcount"(uint64_t bits)
+    # Place of the lowest one; there must be one.
     int trailing_zeros "neardup_trailing_zeros"(uint64_t bits)
-    """Place of the lowest one; there must be one."""
+    # Ask for a cache line, without waiting for it.
     void prefetch "neardup_prefetch"(const void *address)
-    """Ask for a cache line, without waiting for it."""
+    # Which of eight numbers times ``factor`` are at least ``floor``: bit i for the i-th.
+    unsigned int reaching "neardup_reaching"(const double *numbers, double factor, double floor)
+    # The first place from ``at`` on whose number differs in at most ``most`` bits; ``end`` if none does.
     Py_ssize_t next_near64 "neardup_next64"(
         const uint64_t *values, Py_ssize_t at, Py_ssize_t end, uint64_t value, int most
     )
-    """The first place from ``at`` on whose number differs in at most ``most`` bits; ``end`` if none does."""
     Py_ssize_t next_near32 "neardup_next32"(
         const uint32_t *values, Py_ssize_t at, Py_ssize_t end, uint32_t value, int most
     )
+    # To be called once, when a module that searches is imported.
     void choose_instructions "neardup_choose_instructions"()
-    """To be called once, when a module that searches is imported."""
