@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import pickle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -241,6 +243,35 @@ class TestChanging:
             assert not index.remove(42, row)
             assert index.find_all(query(42)) == [(7, 42, 0)]
 
+    @pytest.mark.parametrize("copied_by", [copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
+    def test_an_index_and_its_copy_go_their_own_ways(
+        self, make: Callable[[int, int], Tables], copied_by: Callable[[Tables], Tables]
+    ) -> None:
+        index, stored = make(3, 10), np.resize(numbers(500), 2005)  # each under four rows or five
+        index.extend(stored[:2000], np.arange(2000))
+        index.extend(stored[2000:], np.arange(2000, 2005))
+        assert all(index.remove(int(stored[row]), row) for row in range(0, 2000, 3))
+
+        copied = copied_by(index)
+        for value in near(stored[:50], 2):
+            assert copied.find_all(query(value)) == index.find_all(query(value))
+        assert (copied.stats, len(copied), copied.nbytes) == (index.stats, len(index), index.nbytes)
+        assert copied.remove(int(stored[7]), 7)
+        copied.extend(stored[:100], np.arange(5000, 5100))
+
+        assert sorted(match.row for match in index.find_all(query(int(stored[7])))) == [7, 1007, 1507]
+        assert sorted(match.row for match in copied.find_all(query(int(stored[7])))) == [1007, 1507, 5007]
+
+    def test_what_is_stored_may_be_read_only(self, make: Callable[[int, int], Tables]) -> None:
+        index, stored, rows = make(0, 10), numbers(100), np.arange(100)
+        stored.setflags(write=False)
+        rows.setflags(write=False)
+        index.extend(stored, rows)
+
+        assert [index.find_first(query(int(value))) for value in stored] == [
+            Match(row, int(value), 0) for row, value in enumerate(stored)
+        ]
+
     def test_removed_entries_give_their_memory_back(self, make: Callable[[int, int], Tables]) -> None:
         index, stored = make(3, 10), numbers(4000)
         index.extend(stored, np.arange(4000))
@@ -319,6 +350,22 @@ class TestWrongArguments:
         with pytest.raises(ConfigurationError, match="a row for each value, not 1 for 2"):
             index.extend(numbers(2), np.array([1]))
         assert len(index) == 0
+
+    @pytest.mark.parametrize("value", [-1, 2**64])
+    def test_value(self, make: Callable[[int, int], Tables], value: int) -> None:
+        index = make(3, 10)
+        index.extend(numbers(20), np.arange(20))
+
+        with pytest.raises(OverflowError):
+            index.add(value, 1)
+        with pytest.raises(OverflowError):
+            index.remove(value, 1)
+        with pytest.raises(OverflowError):
+            index.find_first(query(value))
+        with pytest.raises(OverflowError):
+            index.find_all(query(value))
+        with pytest.raises(OverflowError):
+            assert value in index
 
 
 class TablesAgainstScan(RuleBasedStateMachine):
