@@ -1,338 +1,167 @@
-"""The hot loops of the exact indexes, compiled by numba. No Python object is touched; the caller owns every
-array.
+"""The sub-tables of the exact indexes, and the search through them.
 
-A **level** is one array of dtype uint64 that holds n entries once for each of its sub-tables, so that a
-search takes few arguments. A level begins with a header: n, the number of sub-tables, and for each of these
-``FIELDS`` words (the columns ``START`` to ``BASE`` below). A sub-table's section begins at word ``BASE``:
-
-* 2^b + 2 offsets, 4 bytes each, where b is the number of prefix bits. The entries with prefix x, a **run**,
-  are those from offset x up to, not including, offset x + 1;
-* n fingerprints, 8 bytes each, in order of their prefixes;
-* n row numbers, 4 bytes each, in the same order; ``DEAD`` for an entry that was removed.
-
-The prefix is taken from one or two blocks of the fingerprint, so it need not be its leading bits.
+A sub-table holds all entries of a level, sorted by a **prefix**: bits that a :class:`Key` picks from the
+fingerprint, not always its leading ones. The entries of one prefix are a **run**. Offsets, as many as there
+are prefixes and one more, say where each run begins.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neardup.compiled import compiled
-from neardup.index.psm.tree import popcount
+from neardup import native
+from neardup.fingerprint.hamming import FINGERPRINT_BITS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
     import numpy.typing as npt
+
+    Words: TypeAlias = npt.NDArray[np.uint64]
+    Rows: TypeAlias = npt.NDArray[np.uint32]
 
 DEAD = 0xFFFF_FFFF
 """Row number of a removed entry; no row may have it."""
 
-HEADER = 2
-FIELDS = 6
-START, BITS, START_2, BITS_2, RADIUS, BASE = range(FIELDS)
-"""Columns of a sub-table's header, in this order:
-
-- the first bit (from the most significant) and the number of bits that the prefix takes from its first block;
-- the same of its second block;
-- the radius;
-- the first word of the sub-table's section.
+FETCHED = 128
+"""Entries of a run that the native search fetches ahead; what a longer run has beyond them, the processor
+foresees.
 """
 
-PROBES, EMPTY, CANDIDATES, ROW, VALUE, DISTANCE = range(6)
-"""What a search returns after the number of matches: its counts, then the first match."""
 
-_BATCH = 32
-"""Runs that are fetched before any is compared; see :func:`_search_level`."""
+class Key(NamedTuple):
+    """Which bits of a fingerprint are the prefix, and which prefixes are probed for one fingerprint.
 
-FETCHED = 128
-"""Entries of a run that are fetched so; what a longer run has beyond them, the processor foresees."""
+    - ``start`` and ``bits``: first bit, counted from the most significant, and number of bits of one block;
+    - ``start_2`` and ``bits_2``: the same of a second block, whose bits follow; both blocks may have none;
+    - ``radius``: how many bits of the prefix a match may differ in;
+    - ``flips``, shape (p,), dtype uint32: XORed with the prefix of a fingerprint, the prefixes to probe.
+    """
 
-_ONE = np.uint64(1)
+    start: int
+    bits: int
+    start_2: int
+    bits_2: int
+    radius: int
+    flips: Rows
+
+    def prefix(self, values: Words) -> Words:
+        """The prefix of each fingerprint, shape (n,); of the XOR of two, the XOR of their prefixes."""
+        first = _block(values, self.start, self.bits)
+        return (first << np.uint64(self.bits_2)) | _block(values, self.start_2, self.bits_2)
 
 
-@compiled
-def prefix(value: np.uint64, start: int, bits: int, start_2: int, bits_2: int) -> np.uint64:
-    """The prefix of a fingerprint; of the XOR of two, the XOR of their prefixes."""
+def _block(values: Words, start: int, bits: int) -> Words:
     if bits == 0:
-        return np.uint64(0)  # a shift by 64 is not defined
-    leading = (value << np.uint64(start)) >> np.uint64(64 - bits)
-    if bits_2 == 0:
-        return leading
-    return (leading << np.uint64(bits_2)) | ((value << np.uint64(start_2)) >> np.uint64(64 - bits_2))
+        return np.zeros_like(values)  # a shift by 64 is not defined
+    return (values << np.uint64(start)) >> np.uint64(FINGERPRINT_BITS - bits)
 
 
-@compiled
-def _prefix_in(level: npt.NDArray[np.uint64], table: int, value: np.uint64) -> np.uint64:
-    at = HEADER + table * FIELDS
-    return prefix(
-        value,
-        int(level[at + START]),
-        int(level[at + BITS]),
-        int(level[at + START_2]),
-        int(level[at + BITS_2]),
-    )
+@native.twin
+class Table:
+    """A sub-table: the entries of all sources, in the order of their prefixes, else in the order given.
 
-
-@compiled
-def _places(level: npt.NDArray[np.uint64], table: int) -> tuple[int, int, int]:
-    """Where a sub-table's parts begin: offsets (in words of 4 bytes), fingerprints (of 8), row numbers (of
-    4).
+    A source has fingerprints, dtype uint64, and their rows, dtype uint32, both of shape (n,). The native
+    class raises ValueError for any other, and for a key of bits that a fingerprint does not have.
     """
-    at = HEADER + table * FIELDS
-    base = int(level[at + BASE])
-    values = base + ((1 << int(level[at + BITS] + level[at + BITS_2])) + 3) // 2
-    return 2 * base, values, 2 * (values + int(level[0]))
+
+    def __init__(self, key: Key, sources: Sequence[tuple[Words, Rows]]) -> None:
+        values = np.concatenate([values for values, _ in sources])
+        rows = np.concatenate([rows for _, rows in sources])
+        prefixes = key.prefix(values)
+        order = np.argsort(prefixes, kind="stable")
+        self.key = key
+        self.values, self.rows = values[order], rows[order]
+        begins = np.arange((1 << (key.bits + key.bits_2)) + 1, dtype=np.uint64)
+        self._offsets = np.searchsorted(prefixes[order], begins).astype(np.uint32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the entries and the offsets."""
+        return self.values.nbytes + self.rows.nbytes + self._offsets.nbytes
+
+    def run(self, prefix: np.uint64) -> slice:
+        """Where the entries with a prefix are."""
+        return slice(*self._offsets[int(prefix) : int(prefix) + 2].tolist())
+
+    def __contains__(self, value: int) -> bool:
+        return bool(self._alive(value).size)
+
+    def bury(self, value: int, row: int) -> bool:
+        """Mark an entry as removed; False if it is not there."""
+        alive = self._alive(value)
+        here = alive[self.rows[alive] == row]
+        self.rows[here[:1]] = DEAD
+        return bool(here.size)
+
+    def _alive(self, value: int) -> npt.NDArray[np.int64]:
+        """Where a fingerprint is stored and not removed."""
+        wanted = np.array([value], dtype=np.uint64)
+        run = self.run(self.key.prefix(wanted)[0])
+        here: npt.NDArray[np.int64] = np.flatnonzero((self.values[run] == wanted) & (self.rows[run] != DEAD))
+        return here + np.int64(run.start)
 
 
-@compiled
-def tally(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
-    key: npt.NDArray[np.uint64],
-    offsets: npt.NDArray[np.uint32],
-) -> None:
-    """Count the live entries of each prefix x in ``offsets[x + 2]``; ``key``: shape (FIELDS,)."""
-    start, bits, start_2, bits_2 = int(key[START]), int(key[BITS]), int(key[START_2]), int(key[BITS_2])
-    for i in range(values.size):
-        if rows[i] != DEAD:
-            offsets[int(prefix(values[i], start, bits, start_2, bits_2)) + 2] += 1
+@native.twin
+class Search:
+    """One query: what it has found, and what it has cost so far.
 
-
-@compiled
-def sum_up(offsets: npt.NDArray[np.uint32]) -> None:
-    """From counts to the start of prefix x in ``offsets[x + 1]``, which :func:`place` moves on to the run's
-    end.
+    ``every``: all matches are looked for, each entry once; else the search is over with the first. The native
+    class keeps the interpreter's lock, since a search mostly takes microseconds: to get the lock back from a
+    thread that computes may take thousands of them.
     """
-    for i in range(1, offsets.size):
-        offsets[i] += offsets[i - 1]
 
+    def __init__(self, query: int, max_distance: int, *, every: bool) -> None:
+        self.probes = self.empty_probes = self.candidates = 0
+        self._query = np.array([query], dtype=np.uint64)
+        self._max_distance = max_distance
+        self._every = every
+        self._found = np.empty((0, 3), dtype=np.uint64)
 
-@compiled
-def place(
-    values: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.uint32],
-    key: npt.NDArray[np.uint64],
-    offsets: npt.NDArray[np.uint32],
-    to_values: npt.NDArray[np.uint64],
-    to_rows: npt.NDArray[np.uint32],
-) -> None:
-    """Write the live entries into their runs. Entries that come in order of a similar prefix are written
-    nearly in order.
-    """
-    start, bits, start_2, bits_2 = int(key[START]), int(key[BITS]), int(key[START_2]), int(key[BITS_2])
-    for i in range(values.size):
-        if rows[i] != DEAD:
-            run = int(prefix(values[i], start, bits, start_2, bits_2)) + 1
-            to_values[offsets[run]] = values[i]
-            to_rows[offsets[run]] = rows[i]
-            offsets[run] += 1
+    @property
+    def first(self) -> tuple[int, int, int] | None:
+        """Row, value and distance of the first match."""
+        return tuple(self._found[0].tolist()) if len(self._found) else None
 
+    @property
+    def matches(self) -> Words:
+        """Row, value and distance of each match, shape (n, 3)."""
+        return self._found
 
-@compiled
-def _next_within(
-    values: npt.NDArray[np.uint64], first: int, last: int, query: np.uint64, max_distance: int
-) -> int:
-    """The first position from ``first`` on that holds a fingerprint within the distance; ``last`` if none
-    does.
-    """
-    while last - first >= 32:
-        hits = 0
-        for i in range(first, first + 32):  # without a branch, so that it becomes vector code
-            hits += popcount(values[i] ^ query) <= max_distance
-        if hits:
-            break
-        first += 32
-    while first < last and popcount(values[first] ^ query) > max_distance:
-        first += 1
-    return first
+    def scan(self, entries: Words, size: int) -> None:
+        """Compare the query with the first ``size`` columns of ``entries``: fingerprints and rows, shape
+        (2, n).
+        """
+        self.candidates += size
+        self._compare(entries[0, :size], entries[1, :size])
 
+    def probe(self, tables: Sequence[Table]) -> None:
+        """Compare the query with the runs that it reaches in the sub-tables of a level.
 
-@compiled
-def _found_before(level: npt.NDArray[np.uint64], table: int, difference: np.uint64) -> bool:
-    """Whether a sub-table before this one finds the fingerprint that differs from the query in these bits."""
-    for earlier in range(table):
-        radius = int(level[HEADER + earlier * FIELDS + RADIUS])
-        if popcount(_prefix_in(level, earlier, difference)) <= radius:
-            return True
-    return False
+        An entry that several sub-tables find is a match of the first of them.
+        """
+        for number, table in enumerate(tables):
+            for prefix in table.key.prefix(self._query) ^ table.key.flips:
+                if len(self._found) and not self._every:
+                    return
+                run = table.run(prefix)
+                self.probes += 1
+                self.empty_probes += run.start == run.stop
+                self.candidates += run.stop - run.start
+                if run.start < run.stop:
+                    self._compare(table.values[run], table.rows[run], tables[:number])
 
-
-@compiled
-def _report(
-    report: npt.NDArray[np.uint64],
-    matches: npt.NDArray[np.uint64],
-    found: int,
-    row: np.uint64,
-    value: np.uint64,
-    distance: int,
-) -> int:
-    if found == 0:
-        report[ROW], report[VALUE], report[DISTANCE] = row, value, np.uint64(distance)
-    if found < matches.shape[0]:
-        matches[found, 0], matches[found, 1], matches[found, 2] = row, value, np.uint64(distance)
-    return found + 1
-
-
-@compiled
-def _following(flips: np.uint64, limit: np.uint64) -> np.uint64:
-    """The next greater set with as many bits (Gosper); with one bit more and at its smallest at ``limit``."""
-    if flips == 0:
-        return _ONE
-    low = flips & (~flips + _ONE)
-    carried = flips + low
-    following = carried | (((flips ^ carried) >> np.uint64(2)) >> np.uint64(popcount(low - _ONE)))
-    if following < limit:
-        return following
-    return (_ONE << np.uint64(popcount(flips) + 1)) - _ONE
-
-
-@compiled
-def _compare(
-    level: npt.NDArray[np.uint64],
-    runs: npt.NDArray[np.int64],
-    query: np.uint64,
-    max_distance: int,
-    matches: npt.NDArray[np.uint64],
-    report: npt.NDArray[np.uint64],
-    found: int,
-) -> int:
-    """Compare the query with all entries of some runs (rows of ``runs``); returns the matches
-    found so far.
-    """
-    words = level.view(np.uint32)
-    for probe in range(runs.shape[0]):
-        table, position, last = int(runs[probe, 0]), int(runs[probe, 1]), int(runs[probe, 2])
-        report[PROBES] += _ONE
-        report[EMPTY] += np.uint64(position == last)
-        report[CANDIDATES] += np.uint64(last - position)
-        position = _next_within(level, position, last, query, max_distance)
-        while position < last:
-            _, values, rows = _places(level, table)
-            row, stored = words[rows + position - values], level[position]
-            if row != DEAD and not _found_before(level, table, stored ^ query):
-                distance = popcount(stored ^ query)
-                found = _report(report, matches, found, np.uint64(row), stored, distance)
-                if matches.shape[0] == 0:
-                    return found
-            position = _next_within(level, position + 1, last, query, max_distance)
-    return found
-
-
-@compiled
-def _search_level(
-    level: npt.NDArray[np.uint64],
-    query: np.uint64,
-    max_distance: int,
-    matches: npt.NDArray[np.uint64],
-    report: npt.NDArray[np.uint64],
-    runs: npt.NDArray[np.int64],
-    found: int,
-) -> int:
-    """Probe every sub-table with all prefixes within its radius of the query's; returns the matches found so
-    far.
-
-    ``runs``: scratch of shape (batch, 4): sub-table, first and last position and, so that it is loaded, the
-    first entry. Runs are fetched by batches, across sub-tables, before any is compared: memory then answers
-    them side by side.
-    """
-    words = level.view(np.uint32)
-    tables, table = int(level[1]), 0
-    flips, size = np.uint64(0), 0
-    while table < tables:
-        pending = 0
-        while pending < runs.shape[0] and table < tables:
-            at = HEADER + table * FIELDS
-            radius = int(level[at + RADIUS])
-            limit = _ONE << (level[at + BITS] + level[at + BITS_2])
-            offsets, values, _ = _places(level, table)
-            own = _prefix_in(level, table, query)
-            while pending < runs.shape[0] and size <= radius and flips < limit:
-                run = offsets + int(own ^ flips)
-                runs[pending, 0] = table
-                runs[pending, 1] = values + int(words[run])
-                runs[pending, 2] = values + int(words[run + 1])
-                pending += 1
-                flips = _following(flips, limit)
-                size = popcount(flips)
-            if size > radius or flips >= limit:
-                table, flips, size = table + 1, np.uint64(0), 0
-        for probe in range(pending):
-            seen = np.uint64(0)
-            for line in range(runs[probe, 1], min(runs[probe, 2], runs[probe, 1] + FETCHED), 8):
-                seen = seen ^ level[line]
-            runs[probe, 3] = np.int64(seen)
-        found = _compare(level, runs[:pending], query, max_distance, matches, report, found)
-        if found and matches.shape[0] == 0:
-            break
-    return found
-
-
-@compiled
-def search(
-    level_0: npt.NDArray[np.uint64],
-    level_1: npt.NDArray[np.uint64],
-    level_2: npt.NDArray[np.uint64],
-    level_3: npt.NDArray[np.uint64],
-    tail: npt.NDArray[np.uint64],
-    tail_size: int,
-    query: np.uint64,
-    max_distance: int,
-    matches: npt.NDArray[np.uint64],
-) -> tuple[int, int, int, int, int, int, int]:
-    """Compare the query with the tail, then with the runs that it reaches in every sub-table of every level.
-
-    The levels are single arguments because numba takes an array faster from Python than a tuple of them.
-    ``tail``: shape (2, capacity), fingerprints and rows. ``matches``: shape (m, 3), receives row, value and
-    distance of the first m matches, each entry once: the first sub-table that finds it reports it. With m = 0
-    the search ends at the first match. Returns the number of matches, then what ``PROBES`` to ``DISTANCE``
-    number.
-    """
-    report = np.zeros(6, dtype=np.uint64)
-    runs = np.empty((_BATCH, 4), dtype=np.int64)
-    found = 0
-    report[CANDIDATES] = np.uint64(tail_size)
-    newest = tail[0]
-    position = _next_within(newest, 0, tail_size, query, max_distance)
-    while position < tail_size:
-        distance = popcount(newest[position] ^ query)
-        found = _report(report, matches, found, tail[1, position], newest[position], distance)
-        position = _next_within(newest, position + 1, tail_size, query, max_distance)
-    levels = (level_0, level_1, level_2, level_3)
-    for number in range(4):
-        if found == 0 or matches.shape[0] > 0:
-            found = _search_level(levels[number], query, max_distance, matches, report, runs, found)
-    probes, empty, candidates = int(report[PROBES]), int(report[EMPTY]), int(report[CANDIDATES])
-    return found, probes, empty, candidates, int(report[ROW]), int(report[VALUE]), int(report[DISTANCE])
-
-
-@compiled
-def _find(level: npt.NDArray[np.uint64], table: int, value: np.uint64, row: int) -> int:
-    """Position of the 4-byte word with the row number of a live entry, of any row if ``row`` is negative; -1
-    if none.
-    """
-    words = level.view(np.uint32)
-    offsets, values, rows = _places(level, table)
-    run = offsets + int(_prefix_in(level, table, value))
-    for i in range(int(words[run]), int(words[run + 1])):
-        stored = int(words[rows + i])
-        if level[values + i] == value and stored != DEAD and (row < 0 or stored == row):
-            return rows + i
-    return -1
-
-
-@compiled
-def contains(level: npt.NDArray[np.uint64], value: np.uint64) -> bool:
-    return int(level[1]) > 0 and _find(level, 0, value, -1) >= 0
-
-
-@compiled
-def bury(level: npt.NDArray[np.uint64], value: np.uint64, row: int) -> bool:
-    """Mark an entry as removed in every sub-table; False if it is not there."""
-    words = level.view(np.uint32)
-    for table in range(int(level[1])):
-        position = _find(level, table, value, row)
-        if position < 0:
-            return False
-        words[position] = DEAD
-    return int(level[1]) > 0
+    def _compare(
+        self, values: Words, rows: npt.NDArray[np.unsignedinteger], earlier: Sequence[Table] = ()
+    ) -> None:
+        differing = values ^ self._query
+        distances = np.bitwise_count(differing)
+        here = (distances <= self._max_distance) & (rows != DEAD)
+        for table in earlier:
+            here &= np.bitwise_count(table.key.prefix(differing)) > table.key.radius
+        near = np.flatnonzero(here)[: None if self._every else 1]
+        found = np.column_stack((rows[near], values[near], distances[near])).astype(np.uint64)
+        self._found = np.concatenate((self._found, found))

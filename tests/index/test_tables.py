@@ -139,9 +139,17 @@ class TestPrefix:
     def test_is_the_blocks_side_by_side(self, value: int, start: int, bits: int, bits_2: int) -> None:
         text = f"{value:064b}"
 
-        found = table_kernels.prefix(np.uint64(value), start, bits, 40, bits_2)
+        key = table_kernels.Key(start, bits, 40, bits_2, 0, tables.flips(bits + bits_2, 0))
+
+        [found] = key.prefix(np.array([value], dtype=np.uint64))
 
         assert int(found) == int(text[start : start + bits] + text[40 : 40 + bits_2], 2)
+
+    def test_those_probed_are_within_the_radius_and_the_nearest_first(self) -> None:
+        assert tables.flips(4, 2).tolist() == [0, 1, 2, 4, 8, 3, 5, 6, 9, 10, 12]
+        assert tables.flips(3, 7).tolist() == [0, 1, 2, 4, 3, 5, 6, 7]
+        assert tables.flips(0, 1).tolist() == [0]
+        assert [len(tables.flips(20, radius)) for radius in range(4)] == [1, 21, 211, 1351]
 
 
 class TestFinding:
