@@ -71,7 +71,6 @@ def check(pages: KnownPages, n: int) -> None:
 
 def fill(n: int) -> KnownPages:
     """Add n pages one by one, timing each call, by the clock and by the CPU: others may be running."""
-    KnownPages.warm_up()
     gc.collect()
     before = resident()
     pages = KnownPages()
@@ -147,7 +146,6 @@ def load(path: Path, n: int) -> None:
     )
     print(f"{(resident() - before) / n:.1f} bytes a page not backed by the file", flush=True)
     check(pages, n)
-    KnownPages.warm_up()
     longest = total = 0.0
     for number in range(n, n + SAMPLE):
         url = url_of(number)

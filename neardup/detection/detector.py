@@ -168,7 +168,6 @@ class Detector:
 
     def warm_up(self) -> None:
         """Compile what pages would otherwise wait for: seconds after an installation, 0.1 s from then on."""
-        KnownPages.warm_up()
         reader = Reader(self.reader.content, self.reader.features)  # its own: the time is not that of pages
         fingerprint = reader.read_text("all that is compiled when it is first used").fingerprint
         assert fingerprint is not None

@@ -131,13 +131,6 @@ class KnownPages:
         self.ids, self.values, self.canonical = records.ids, records.values, records.canonical
         self.urls = Urls(records.offsets, ends, text)
 
-    @staticmethod
-    def warm_up() -> None:
-        """Compile what a page would otherwise wait for."""
-        KeyTable.warm_up()
-        pages = KnownPages()
-        pages.extend([""], ids=[1], values=[0], canonical=[NONE])
-
     def __len__(self) -> int:
         return len(self.ids)
 

@@ -10,6 +10,7 @@ import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import bs4
 import numpy as np
@@ -18,6 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from neardup import native
 from neardup.address import Address
 from neardup.detection import key_table, known_pages, records, snapshot
 from neardup.detection.key_table import SHARDS, KeyTable
@@ -96,8 +98,9 @@ def make_small(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(records, "_CHUNK", 8)
     patch.setattr(known_pages, "_GROUP_BITS", 2)
     patch.setattr(known_pages, "_GROUP", 4)
-    for module in (known_pages, key_table):
-        patch.setattr(module, "SHARDS", 2)
+    for module in (known_pages, key_table, native.load("neardup.detection._key_table")):
+        if module is not None:
+            patch.setattr(module, "SHARDS", 2)
 
 
 urls = st.one_of(st.sampled_from("abcdefgh"), st.text(st.characters(), max_size=8))  # surrogates included
@@ -309,7 +312,7 @@ class TestKnownPages:
         for count in (0, 3, 4, 8):
             known = made(count)
             with monkeypatch.context() as patch:
-                patch.setattr(KeyTable, "put", fail)
+                patch.setattr(known, "_rows", mock.Mock(put=fail))
                 with pytest.raises(MemoryError):
                     known.add(Address("too much"), page_id=1, value=1, canonical=1)
             assert known.row(Address("too much")) == NONE
@@ -345,18 +348,6 @@ class TestKnownPages:
         for row, key in enumerate(keys):
             table.put(key, row)
             assert [table.find(known) for known in keys[: row + 2]] == [*range(row + 1), NONE][: len(keys)]
-
-    def test_warm_up_compiles_everything(self) -> None:
-        KnownPages.warm_up()
-
-        for kernel in (
-            key_table.find,
-            key_table.put,
-            key_table.put_many,
-            key_table.move,
-            key_table.remove,
-        ):
-            assert vars(kernel)["overloads"]
 
 
 class TestArraysThatAreNotKnownPages:

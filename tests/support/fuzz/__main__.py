@@ -45,7 +45,6 @@ _COMPILED = [
     "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability",
     "neardup.index.psm.validation", "neardup.index.table_kernels", "neardup.index.psm.search_queue",
     "neardup.index.psm.walk", "neardup.evaluation.join",
-    "neardup.detection.key_table",
 ]  # fmt: skip
 """numba cannot compile what is instrumented."""
 
