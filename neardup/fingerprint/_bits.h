@@ -46,6 +46,19 @@ static ptrdiff_t neardup_next32_baseline(
     return at;
 }
 
+/* In how many bits each of `count` rows of so many words differs from one such row. */
+typedef void neardup_differing_function(const uint64_t *, const uint64_t *, ptrdiff_t, ptrdiff_t, uint32_t *);
+
+static void neardup_differing_baseline(
+    const uint64_t *one, const uint64_t *rows, ptrdiff_t words, ptrdiff_t count, uint32_t *bits)
+{
+    for (ptrdiff_t row = 0; row < count; row++, rows += words) {
+        bits[row] = 0;
+        for (ptrdiff_t i = 0; i < words; i++)
+            bits[row] += (uint32_t)neardup_popcount(one[i] ^ rows[i]);
+    }
+}
+
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
 #define NEARDUP_X86 1
 #include <immintrin.h>
@@ -90,6 +103,25 @@ __attribute__((target("avx2"))) static ptrdiff_t neardup_next32_avx2(
     return neardup_next32_baseline(values, at, end, value, most);
 }
 
+__attribute__((target("avx2"))) static void neardup_differing_avx2(
+    const uint64_t *one, const uint64_t *rows, ptrdiff_t words, ptrdiff_t count, uint32_t *bits)
+{
+    for (ptrdiff_t row = 0; row < count; row++, rows += words) {
+        __m256i sums = _mm256_setzero_si256();
+        ptrdiff_t i = 0;
+        for (; i + 4 <= words; i += 4) {
+            __m256i differing = _mm256_xor_si256(
+                _mm256_loadu_si256((const __m256i *)(one + i)), _mm256_loadu_si256((const __m256i *)(rows + i)));
+            sums = _mm256_add_epi64(
+                sums, _mm256_sad_epu8(neardup_ones_of_bytes(differing), _mm256_setzero_si256()));
+        }
+        __m128i halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+        bits[row] = (uint32_t)(_mm_cvtsi128_si64(halves) + _mm_extract_epi64(halves, 1));
+        for (; i < words; i++)
+            bits[row] += (uint32_t)neardup_popcount(one[i] ^ rows[i]);
+    }
+}
+
 __attribute__((target("avx512f,avx512vpopcntdq"))) static ptrdiff_t neardup_next64_avx512(
     const uint64_t *values, ptrdiff_t at, ptrdiff_t end, uint64_t value, int most)
 {
@@ -116,6 +148,22 @@ __attribute__((target("avx512f,avx512vpopcntdq"))) static ptrdiff_t neardup_next
             return at + __builtin_ctz(near);
     }
     return end;
+}
+
+__attribute__((target("avx512f,avx512vpopcntdq"))) static void neardup_differing_avx512(
+    const uint64_t *one, const uint64_t *rows, ptrdiff_t words, ptrdiff_t count, uint32_t *bits)
+{
+    for (ptrdiff_t row = 0; row < count; row++, rows += words) {
+        __m512i sums = _mm512_setzero_si512();
+        ptrdiff_t i = 0;
+        for (; i + 8 <= words; i += 8) {
+            __m512i differing = _mm512_xor_si512(_mm512_loadu_si512(one + i), _mm512_loadu_si512(rows + i));
+            sums = _mm512_add_epi64(sums, _mm512_popcnt_epi64(differing));
+        }
+        bits[row] = (uint32_t)_mm512_reduce_add_epi64(sums);
+        for (; i < words; i++)
+            bits[row] += (uint32_t)neardup_popcount(one[i] ^ rows[i]);
+    }
 }
 #endif
 
@@ -156,6 +204,7 @@ static inline int neardup_instructions(void)
 
 static neardup_next64_function *neardup_next64 = neardup_next64_baseline;
 static neardup_next32_function *neardup_next32 = neardup_next32_baseline;
+static neardup_differing_function *neardup_differing = neardup_differing_baseline;
 
 /* To be called once when a module is imported that searches with these. */
 static inline void neardup_choose_instructions(void)
@@ -165,10 +214,12 @@ static inline void neardup_choose_instructions(void)
     case NEARDUP_AVX512:
         neardup_next64 = neardup_next64_avx512;
         neardup_next32 = neardup_next32_avx512;
+        neardup_differing = neardup_differing_avx512;
         break;
     case NEARDUP_AVX2:
         neardup_next64 = neardup_next64_avx2;
         neardup_next32 = neardup_next32_avx2;
+        neardup_differing = neardup_differing_avx2;
         break;
     }
 #endif

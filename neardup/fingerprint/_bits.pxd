@@ -18,5 +18,9 @@ cdef extern from "neardup/fingerprint/_bits.h" nogil:
     Py_ssize_t next_near32 "neardup_next32"(
         const uint32_t *values, Py_ssize_t at, Py_ssize_t end, uint32_t value, int most
     )
+    # In how many bits each of ``count`` rows of so many words differs from one such row.
+    void differing_bits "neardup_differing"(
+        const uint64_t *one, const uint64_t *rows, Py_ssize_t words, Py_ssize_t count, uint32_t *bits
+    )
     # To be called once, when a module that searches is imported.
     void choose_instructions "neardup_choose_instructions"()
