@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neardup.compiled import compiled
+from neardup import native
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +34,24 @@ class Pairs(NamedTuple):
     resemblance: npt.NDArray[np.float64]
 
 
+class Indexed(NamedTuple):
+    """n sets, the smallest first, and which of them have an element among their first.
+
+    Elements are ranks, from the rarest up: ``elements[starts[i] : starts[i + 1]]``, ascending, is set i.
+    ``prefixes[i]`` of them are indexed. ``postings[places[e] : places[e + 1]]``, ascending, are the sets that
+    element e is indexed for. ``starts`` has shape (n + 1,), ``prefixes`` (n,).
+    """
+
+    elements: Ints
+    starts: Ints
+    prefixes: Ints
+    postings: Ints
+    places: Ints
+
+    def of(self, number: int) -> Ints:
+        return self.elements[self.starts[number] : self.starts[number + 1]]
+
+
 def similar_pairs(sets: Sequence[npt.NDArray[np.uint64]], cut: float) -> Pairs:
     """All pairs of ``sets`` (each sorted, distinct) with a resemblance ≥ ``cut``; empty sets are in no pair.
 
@@ -52,8 +70,8 @@ def similar_pairs(sets: Sequence[npt.NDArray[np.uint64]], cut: float) -> Pairs:
     prefixes = np.array(
         [size - max(1, math.ceil(cut * size - _ROUNDING)) + 1 for size in sizes.tolist()], dtype=np.int64
     )
-    postings, places = _inverted(elements, starts, prefixes)
-    first, second, shared = _join(elements, starts, prefixes, postings, places, cut)
+    indexed = Indexed(elements, starts, prefixes, *_inverted(elements, starts, prefixes))
+    first, second, shared = compare(indexed, cut).T
     found = shared / (sizes[first] + sizes[second] - shared)
     kept = found >= cut
     a, b = order[first[kept]], order[second[kept]]
@@ -72,9 +90,7 @@ def _rarest_first(sets: list[npt.NDArray[np.uint64]], starts: Ints) -> Ints:
 
 
 def _inverted(elements: Ints, starts: Ints, prefixes: Ints) -> tuple[Ints, Ints]:
-    """Sets by the elements of their prefixes: those of element e are ``postings[places[e] : places[e + 1]]``,
-    ascending.
-    """
+    """``postings`` and ``places`` of :class:`Indexed`."""
     owner = np.repeat(np.arange(prefixes.size), prefixes)
     within = np.arange(owner.size) - np.repeat(np.cumsum(prefixes) - prefixes, prefixes)
     indexed = elements[starts[owner] + within]
@@ -83,56 +99,29 @@ def _inverted(elements: Ints, starts: Ints, prefixes: Ints) -> tuple[Ints, Ints]
     return owner[by_element], places
 
 
-@compiled
-def _join(
-    elements: Ints, starts: Ints, prefixes: Ints, postings: Ints, places: Ints, cut: float
-) -> tuple[Ints, Ints, Ints]:
-    """Pairs (earlier, later) that share an element of both prefixes, and how many elements they
-    share at all.
+@native.twin
+def compare(sets: Indexed, cut: float) -> Ints:
+    """The pairs (earlier, later) that may reach the cut, and how many elements they share, shape (m, 3).
+
+    In the order of the later set, and of the elements by which the earlier one is met. The bound is a little
+    below the cut, lest rounding lose a pair right at the cut; the caller compares exactly. Raises ValueError
+    or IndexError if the arrays are not what :class:`Indexed` says.
     """
-    found = 0
-    first = np.empty(1024, dtype=np.int64)
-    second = np.empty(1024, dtype=np.int64)
-    shared = np.empty(1024, dtype=np.int64)
-    met = np.full(prefixes.size, -1, dtype=np.int64)
-    for later in range(prefixes.size):
-        size = starts[later + 1] - starts[later]
-        for i in range(prefixes[later]):
-            element = elements[starts[later] + i]
-            for place in range(places[element], places[element + 1]):
-                earlier = postings[place]
-                if earlier >= later:
-                    break
-                smaller = starts[earlier + 1] - starts[earlier]
-                # A little less than the cut, lest rounding lose a pair right at it; the caller compares
-                # exactly.
-                if met[earlier] == later or smaller < cut * size - _ROUNDING:
-                    continue
-                met[earlier] = later
-                both = _shared(
-                    elements, starts[earlier], starts[earlier + 1], starts[later], starts[later + 1]
-                )
-                if both < cut * (size + smaller - both) - _ROUNDING:
-                    continue
-                if found == first.size:
-                    first = np.concatenate((first, first))
-                    second = np.concatenate((second, second))
-                    shared = np.concatenate((shared, shared))
-                first[found], second[found], shared[found] = earlier, later, both
-                found += 1
-    return first[:found].copy(), second[:found].copy(), shared[:found].copy()
-
-
-@compiled
-def _shared(elements: Ints, a: int, a_end: int, b: int, b_end: int) -> int:
-    both = 0
-    while a < a_end and b < b_end:
-        if elements[a] == elements[b]:
-            both += 1
-            a += 1
-            b += 1
-        elif elements[a] < elements[b]:
-            a += 1
-        else:
-            b += 1
-    return both
+    sizes = np.diff(sets.starts).tolist()
+    has = np.zeros(sets.places.size, dtype=np.bool_)
+    found = []
+    for later, size in enumerate(sizes):
+        mine = sets.of(later)
+        has[mine] = True
+        indexed = [
+            sets.postings[sets.places[element] : sets.places[element + 1]]
+            for element in mine[: sets.prefixes[later]]
+        ]
+        for earlier in dict.fromkeys(np.concatenate(indexed).tolist()):
+            if earlier >= later or sizes[earlier] < cut * size - _ROUNDING:
+                continue
+            shared = int(np.count_nonzero(has[sets.of(earlier)]))
+            if shared >= cut * (size + sizes[earlier] - shared) - _ROUNDING:
+                found.append((earlier, later, shared))
+        has[mine] = False
+    return np.array(found, dtype=np.int64).reshape(-1, 3)

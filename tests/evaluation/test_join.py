@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.evaluation.join import similar_pairs
+from neardup import native
+from neardup.evaluation import join
+from neardup.evaluation.join import Indexed, compare, similar_pairs
 from neardup.fingerprint import sketch
 from neardup.text.features import Features
 from neardup.text.visible_text import text_of_bytes
 from tests.support.real_pages import real_pages
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     Hashes = npt.NDArray[np.uint64]
 
+TWIN = python_twin(join)
 CUTS = st.sampled_from([0.01, 0.1, 0.2, 1 / 3, 0.5, 0.6, 2 / 3, 0.75, 0.9, 1.0]) | st.floats(0.01, 1.0)
 
 
@@ -41,18 +45,20 @@ def every_two(sets: Sequence[Hashes], cut: float) -> dict[tuple[int, int], float
 
 def joined(sets: Sequence[Hashes], cut: float) -> dict[tuple[int, int], float]:
     found = similar_pairs(sets, cut)
+    for ours, twins in zip(found, TWIN.similar_pairs(sets, cut), strict=True):
+        assert ours.dtype == twins.dtype
+        assert ours.tolist() == twins.tolist()
     pairs = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs) == found.resemblance.size
     return dict(zip(pairs, found.resemblance.tolist(), strict=True))
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.lists(st.sets(st.integers(0, 12)).map(array), max_size=12), CUTS)
 def test_small_sets(sets: list[Hashes], cut: float) -> None:
     assert joined(sets, cut) == every_two(sets, cut)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), CUTS)
 def test_larger_sets_of_common_and_rare_elements(seed: int, cut: float) -> None:
     generator = np.random.default_rng(seed)
@@ -125,3 +131,39 @@ def test_tiny_cuts(cut: float) -> None:
 def test_other_cuts_are_refused(cut: float) -> None:
     with pytest.raises(ValueError, match="cut must be above 0 and at most 1"):
         similar_pairs([array((1,))], cut)
+
+
+INDEXED = Indexed(*map(np.array, ([0, 1, 0, 1], [0, 2, 4], [1, 1], [0, 1], [0, 2, 2])))
+
+
+def test_what_an_index_is() -> None:
+    for compare_with in (compare, TWIN.compare):
+        assert compare_with(INDEXED, 0.5).tolist() == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"elements": [0, 1, 0, 2]},
+        {"elements": [0, 1, -3, 1]},
+        {"elements": [0, 1, 0]},
+        {"elements": [0.0, 1.0, 0.0, 1.0]},
+        {"starts": [0, 4]},
+        {"starts": [0, 5, 4]},
+        {"starts": [-1, 2, 4]},
+        {"prefixes": [3, 1]},
+        {"prefixes": [1, -1]},
+        {"prefixes": [1]},
+        {"postings": [0, 2]},
+        {"postings": [-1, 1]},
+        {"postings": [0]},
+        {"places": [0, 3, 2]},
+        {"places": [0, 2, 3]},
+        {"places": []},
+    ],
+)
+@pytest.mark.skipif(not native.available, reason=native.reason)
+def test_what_is_no_index_is_refused(changed: dict[str, list[float]]) -> None:
+    arrays = {name: np.array(values, dtype=None if values else np.int64) for name, values in changed.items()}
+    with pytest.raises(ValueError):  # noqa: PT011  # several checks may refuse it
+        compare(INDEXED._replace(**arrays), 0.5)
