@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from neardup.evaluation.pages import Prints
     from neardup.evaluation.result import Choices, Trial
 
-    Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
     Progress = Callable[[str, int, int], None]
 
@@ -68,20 +67,6 @@ class FolderOptions:
         for name in ("cut", "correct"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise ConfigurationError(f"--{name} must be above 0 and at most 1, not {getattr(self, name)}")
-
-
-class Truth(NamedTuple):
-    """Pairs that are right or wanted, by their later page.
-
-    ``partners[offsets[i] : offsets[i + 1]]`` are the pages before page i that are paired with page i.
-    ``classes`` (bits of :mod:`neardup.evaluation.counting_kernels`) and ``resemblances`` are those of the
-    pairs; shapes (m,).
-    """
-
-    offsets: Ints
-    partners: Ints
-    classes: npt.NDArray[np.uint8]
-    resemblances: Floats
 
 
 def evaluate_folders(
@@ -169,7 +154,7 @@ def _read(
     return pages, paths, source
 
 
-def _truth(pages: Pages, options: FolderOptions, say: Progress) -> Truth:
+def _truth(pages: Pages, options: FolderOptions, say: Progress) -> kernels.Truth:
     say("exact resemblances", 0, 1)
     found = join.similar_pairs(pages.sets, min(options.cut, options.correct))
     texts = pages.texts
@@ -181,7 +166,7 @@ def _truth(pages: Pages, options: FolderOptions, say: Progress) -> Truth:
         + kernels.SAME_TEXT * (texts[earlier] == texts[later])
     ).astype(np.uint8)
     say("exact resemblances", 1, 1)
-    return Truth(np.searchsorted(later, np.arange(len(pages) + 1)), earlier, classes, alike)
+    return kernels.Truth(np.searchsorted(later, np.arange(len(pages) + 1)), earlier, classes, alike)
 
 
 def _totals(classes: Ints) -> dict[str, int]:
@@ -197,20 +182,11 @@ def _totals(classes: Ints) -> dict[str, int]:
     }
 
 
-def _count(prints: Prints, truth: Truth, say: Progress, name: str) -> Ints:
+def _count(prints: Prints, truth: kernels.Truth, say: Progress, name: str) -> Ints:
     """Histogram of all pairs; see :func:`neardup.evaluation.counting_kernels.count_pairs`."""
     histogram = np.zeros((8, 65, sketch.SIZE + 1), dtype=np.int64)
     for begin, end in _blocks(prints.values.size, say, f"{name}: all pairs"):
-        kernels.count_pairs(
-            prints.values,
-            prints.sketches,
-            truth.offsets,
-            truth.partners,
-            truth.classes,
-            begin,
-            end,
-            histogram,
-        )
+        histogram += kernels.count_pairs(prints, truth, begin, end)
     return histogram
 
 
@@ -223,7 +199,7 @@ def _blocks(pages: int, say: Progress, what: str) -> Iterator[tuple[int, int]]:
         say(what, end, pages)
 
 
-def _look_up(prints: Prints, truth: Truth, trial: Trial, say: Progress) -> Ints:
+def _look_up(prints: Prints, truth: kernels.Truth, trial: Trial, say: Progress) -> Ints:
     """Histogram of the pairs that an index finds, each page looked up among those before it, as a crawl does
     it.
     """
@@ -288,7 +264,7 @@ def _by_estimate(histogram: Ints, classes: Ints) -> list[Row]:
 
 
 def _mistakes(
-    pages: Pages, paths: list[Path], truth: Truth, trial: Trial, number: int, *, say: Progress
+    pages: Pages, paths: list[Path], truth: kernels.Truth, trial: Trial, number: int, *, say: Progress
 ) -> list[Mistake]:
     """Of the wanted pairs missed those most alike, and of the wrong pairs reported those least alike, each
     page once in either.
@@ -310,7 +286,7 @@ def _mistakes(
     return mistakes
 
 
-def _missed(prints: Prints, truth: Truth, trial: Trial) -> Iterator[tuple[int, int]]:
+def _missed(prints: Prints, truth: kernels.Truth, trial: Trial) -> Iterator[tuple[int, int]]:
     """Wanted pairs that the rule does not report, most alike first."""
     wanted = np.flatnonzero(truth.classes & kernels.WANTED)
     later = np.searchsorted(truth.offsets, wanted, side="right") - 1
@@ -327,18 +303,17 @@ def _missed(prints: Prints, truth: Truth, trial: Trial) -> Iterator[tuple[int, i
 
 
 def _wrong(
-    pages: Pages, prints: Prints, truth: Truth, trial: Trial, say: Progress
+    pages: Pages, prints: Prints, truth: kernels.Truth, trial: Trial, say: Progress
 ) -> Iterator[tuple[int, int]]:
     """For each page the worst pair with an earlier one that is reported and not right, least alike first."""
-    resemblances = np.full(len(pages), 2.0)
-    others = np.full(len(pages), -1, dtype=np.int64)
-    elements = np.concatenate(pages.sets)
     starts = np.concatenate(([0], np.cumsum([one.size for one in pages.sets])))
-    for begin, end in _blocks(len(pages), say, "worst mistakes"):
-        kernels.least_alike(
-            prints.values, prints.sketches, truth.offsets, truth.partners, truth.classes, trial.distance,
-            _most_differing(trial.verify), elements, starts, begin, end, resemblances, others,
-        )  # fmt: skip
+    sets = kernels.Sets(np.concatenate(pages.sets), starts)
+    rule = {"max_distance": trial.distance, "most_differing": _most_differing(trial.verify)}
+    found = [
+        kernels.least_alike(prints, truth, sets, begin, end, **rule)
+        for begin, end in _blocks(len(pages), say, "worst mistakes")
+    ]
+    resemblances, others = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
     for later in np.argsort(resemblances, kind="stable").tolist():
         if others[later] < 0:
             break

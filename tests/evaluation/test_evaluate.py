@@ -27,7 +27,7 @@ from neardup.detection.rule import VERIFY
 from neardup.errors import ConfigurationError
 from neardup.evaluation import counting_kernels, folder, judged, measure, mistakes
 from neardup.evaluation.labelled import Side, read_pairs
-from neardup.evaluation.pages import Pages
+from neardup.evaluation.pages import Pages, Prints
 from neardup.evaluation.result import Choices, Result, Trial
 from neardup.fingerprint import sketch
 from neardup.text.features import Features
@@ -508,17 +508,18 @@ class TestPages:
     ) -> None:
         values = np.array([sum(1 << i for i in one) for one in sets], dtype=np.uint64)
         at = data.draw(st.integers(0, len(sets)))
-        none = (
+        prints = Prints(values, np.zeros((len(sets), 64)), values[:, None].copy())
+        none = counting_kernels.Truth(
             np.zeros(len(sets) + 1, dtype=np.int64),
             np.empty(0, dtype=np.int64),
             np.empty(0, dtype=np.uint8),
+            np.empty(0),
         )
-        histogram = np.zeros((8, 65, 65), dtype=np.int64)
 
-        for begin, end in ((0, at), (at, len(sets))):
-            counting_kernels.count_pairs(values, values[:, None].copy(), *none, begin, end, histogram)
+        histogram = counting_kernels.count_pairs(prints, none, 0, at)
+        histogram += counting_kernels.count_pairs(prints, none, at, len(sets))
 
-        expected = np.zeros_like(histogram)
+        expected = np.zeros((8, 65, 65), dtype=np.int64)
         for a, b in itertools.combinations(sets, 2):
             expected[0, len(a ^ b), len(a ^ b)] += 1
         assert (histogram == expected).all()
