@@ -1,6 +1,25 @@
-"""What native modules take from ``flips.py``: how likely each bit is to differ."""
+"""What native modules take from ``flips.py``: the odds of each bit, and the combinations of bits to flip."""
 
 from libc.math cimport fabs, sqrt
+from libc.stdint cimport uint64_t
+
+
+cdef enum:
+    MOST_DISTANCE = 16  # largest one that there is room for
+
+
+cdef struct Wanted:
+    int prefix_bits
+    int max_distance
+    double recall
+
+
+# Combinations of bits, most probable first, and their chances. There must be room for at least one.
+cdef struct Flips:
+    uint64_t *masks
+    double *chances
+    Py_ssize_t most
+    Py_ssize_t count
 
 
 cdef inline void flip_odds(const double *weights, int max_distance, double *odds) noexcept nogil:
@@ -18,3 +37,7 @@ cdef inline void flip_odds(const double *weights, int max_distance, double *odds
         falling *= falling
         falling *= falling
         odds[j] = falling * falling
+
+
+cdef void write_flips(const double *weights, Wanted wanted, Flips *flips) noexcept nogil
+"""Fill ``flips`` by 64 bit weights; see ``plan_flips`` of flips.py."""

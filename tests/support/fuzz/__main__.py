@@ -38,10 +38,10 @@ SLOWEST = 10.0
 _LARGEST = 1 << 16
 _INSTRUMENTED = ["neardup", "bs4"]
 _COMPILED = [
-    "neardup.collection.matching_kernels", "neardup.collection.pairs", "neardup.compiled",
+    "neardup.compiled",
     "neardup.evaluation.counting_kernels",
     "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator",
-    "neardup.index.psm.flips", "neardup.index.psm.instructions", "neardup.index.psm.tree",
+    "neardup.index.psm.instructions", "neardup.index.psm.tree",
     "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability",
     "neardup.index.psm.validation", "neardup.index.table_kernels", "neardup.index.psm.search_queue",
     "neardup.index.psm.walk", "neardup.evaluation.join",
