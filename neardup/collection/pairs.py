@@ -86,21 +86,23 @@ def pairs(
     joined = np.concatenate(parts)
     made = np.empty(len(joined), dtype=PAIR)
     made["first"], made["second"], made["distance"] = joined[:, 0], joined[:, 1], joined[:, 2]
-    return made[np.lexsort((made["second"], made["first"]))]
+    # One key in place of two sorts several times as fast; rows have 32 bits each.
+    return made[np.argsort(joined[:, 0].astype(np.uint64) << np.uint64(32) | joined[:, 1])]
 
 
 def _stars(
     values: npt.NDArray[np.uint64],
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], list[npt.NDArray[np.uint32]]]:
     """Distinct values, the first row of each, and the pairs of equal ones, (number, 3)."""
-    order = np.argsort(values, kind="stable").astype(np.uint32)
+    order = np.argsort(values).astype(np.uint32)
     ordered = values[order]
     new = np.ones(len(values), dtype=np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]
-    firsts = order[new]
-    star = np.zeros((len(values) - len(firsts), 3), dtype=np.uint32)
-    star[:, 0] = firsts[np.cumsum(new)[~new] - 1]
-    star[:, 1] = order[~new]
+    # The order of equal ones is free above: a sort that keeps it takes up to five times as long.
+    firsts = np.minimum.reduceat(order, np.flatnonzero(new))
+    of_each = firsts[np.cumsum(new) - 1]
+    other = order != of_each
+    star = np.column_stack([of_each[other], order[other], np.zeros(np.count_nonzero(other), dtype=np.uint32)])
     return ordered[new], firsts, [star]
 
 
