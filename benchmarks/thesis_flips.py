@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from neardup.compiled import compiled
-from neardup.index.psm.flips import flip_odds
+from neardup.index.psm.flips import FLIP_SLOPE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,6 +54,17 @@ def _pop(costs: Reals, codes: Ints, size: int) -> int:
 
 
 @compiled
+def _flip_odds(weights: Reals, max_distance: int, odds: Reals) -> None:
+    """:func:`neardup.index.psm.flips.flip_odds` for what numba compiles."""
+    squares = 0.0
+    for j in range(64):
+        squares += weights[j] * weights[j]
+    scale = FLIP_SLOPE / ((max_distance + 1) * np.sqrt(squares)) if squares > 0.0 else 0.0
+    for j in range(64):
+        odds[j] = (1.0 + scale * abs(weights[j])) ** -8
+
+
+@compiled
 def _prepare(weights: Weights, p: int, calibrated: bool, work: Reals, masks: Words) -> None:
     """Costs of the p leading bits, ascending (work[0]), their masks, and a cost for each size (work[1]).
 
@@ -68,7 +79,7 @@ def _prepare(weights: Weights, p: int, calibrated: bool, work: Reals, masks: Wor
     norm = np.sqrt(squares) if squares > 0.0 else 1.0
     sizes[: H + 1] = 0.0
     if calibrated:
-        flip_odds(wide[:64], H, odds[:64])
+        _flip_odds(wide[:64], H, odds[:64])
         sums = work[4]
         sums[: H + 1] = 0.0
         sums[0] = 1.0

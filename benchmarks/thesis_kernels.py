@@ -15,7 +15,6 @@ import numpy as np
 
 from benchmarks.thesis_flips import H, following, start
 from neardup.compiled import compiled
-from neardup.index.psm.flips import plan_flips
 from neardup.index.psm.tree import popcount, signed
 
 if TYPE_CHECKING:
@@ -329,41 +328,26 @@ def ranks_of(
 
 
 @compiled
-def adaptive(
-    weights: Weights,
-    ends: Ints,
-    met: Words,
-    p: int,
-    thresholds: Reals,
-    work: Reals,
-    masks: Words,
-    flips: Words,
-    chances: Reals,
-    out: Ints,
-) -> None:
-    """Every flip with p prefix bits whose probability, of all, reaches a threshold, as this project's index
-    chooses them.
+def adaptive(flips: Words, chances: Reals, met: Words, thresholds: Reals, out: Ints) -> None:
+    """Every flip of a query whose probability, of all, reaches a threshold, as this project's index chooses
+    them.
 
-    ``thresholds``: shape (t,); ``out``: (t, 4); PROBES without that of the own prefix.
+    - ``flips``, ``chances``: shape (f,), of ``plan_flips`` for ``NEARLY_ALL``.
+    - ``met``: the differences of the query's matches within the prefix.
+    - ``thresholds``: shape (t,).
+    - ``out``: (t, 4); PROBES without that of the own prefix.
     """
-    kept = ~np.uint64(0) << np.uint64(64 - p)
-    wide = np.empty(64)
-    for i in range(ends.size):
-        first = ends[i - 1] if i > 0 else 0
-        for j in range(64):
-            wide[j] = weights[i, j]
-        count = plan_flips(wide, p, H, NEARLY_ALL, work, masks, flips, chances)
-        whole = chances[:count].sum() / NEARLY_ALL
-        for t in range(thresholds.size):
-            chosen = 1
-            while chosen < count and chances[chosen] >= thresholds[t] * whole:
-                chosen += 1
-            out[t, PROBES] += chosen - 1
-            found = 0
-            for one in range(first, ends[i]):
-                for probe in range(chosen):
-                    if flips[probe] == met[one] & kept:
-                        found += 1
-                        break
-            out[t, MATCHES] += found
-            out[t, MATCHED] += found > 0
+    whole = chances.sum() / NEARLY_ALL
+    for t in range(thresholds.size):
+        chosen = 1
+        while chosen < chances.size and chances[chosen] >= thresholds[t] * whole:
+            chosen += 1
+        out[t, PROBES] += chosen - 1
+        found = 0
+        for one in range(met.size):
+            for probe in range(chosen):
+                if flips[probe] == met[one]:
+                    found += 1
+                    break
+        out[t, MATCHES] += found
+        out[t, MATCHED] += found > 0

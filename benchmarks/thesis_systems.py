@@ -17,6 +17,7 @@ from benchmarks.thesis_flips import MOST_PROBES, H, scratch
 from neardup.compiled import compiled
 from neardup.index.base import ANY_NUMBER
 from neardup.index.psm import walk
+from neardup.index.psm.flips import plan_flips
 from neardup.index.psm.psm_index import PSMIndex
 from neardup.index.tables import cut
 
@@ -275,11 +276,10 @@ def adaptive_curve(asked: Asked, truth: Truth, p: int, thresholds: Sequence[floa
     """
     matched = int((truth.counts > 0).sum())
     out = np.zeros((len(thresholds), 4), dtype=np.int64)
-    kernels.adaptive(
-        asked.weights, truth.ends, truth.met, p, np.array(thresholds), np.zeros((24, 66)),
-        np.zeros(192, np.uint64),
-        np.zeros(MOST_PROBES, np.uint64), np.zeros(MOST_PROBES), out,
-    )  # fmt: skip
+    wanted, kept = np.array(thresholds), ~np.uint64(0) << np.uint64(64 - p)
+    for weights, met in zip(asked.weights, np.split(truth.met & kept, truth.ends[:-1]), strict=True):
+        flips, chances = plan_flips(weights.astype(np.float64), p, H, kernels.NEARLY_ALL, MOST_PROBES)
+        kernels.adaptive(flips, chances, met, wanted, out)
     return [
         {
             "threshold": threshold,

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.collection import matching_kernels as kernels
-from neardup.index.psm import flips as flip_kernels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from neardup.collection.matching_kernels import Flips
 
 PROBE_NS, COMPARE_NS, GROUP_NS = 20.0, 0.4, 12.0
 """Measured costs of a probe, of comparing with one fingerprint and of grouping one; only the choice of tables
@@ -44,7 +45,7 @@ _MOST_MEAN_FLIPS = 1000
 _MOST_PREFIX_BITS = 26
 _SAMPLE = 1 << 14
 _PLANNED_SAMPLE = 256
-_ALL_BITS = np.uint64(2**64 - 1)
+_ALL_BITS = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,16 @@ class TablePlan:
 
     bits: npt.NDArray[np.int64]
     prefix_bits: int
-    spread: npt.NDArray[np.uint32]
-    flips: npt.NDArray[np.uint32] | None
+    flips: Flips | None
     radius: int
 
     @property
+    def prefix(self) -> npt.NDArray[np.int64]:
+        return self.bits[: self.prefix_bits]
+
+    @property
     def mask(self) -> int:
-        return sum(1 << (63 - int(bit)) for bit in self.bits[: self.prefix_bits])
+        return sum(1 << (63 - int(bit)) for bit in self.prefix)
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,7 @@ def make_plan(
     not depend on the order of the file. Fingerprints cost something only where queries are.
     """
     sample = queries[:: max(1, len(queries) // _SAMPLE)][:_SAMPLE]
-    order = np.empty(64, dtype=np.int64)
-    kernels.choose_bits(np.ascontiguousarray(sample), _ALL_BITS, order)
+    order = kernels.choose_bits(np.ascontiguousarray(sample), _ALL_BITS, 64)
     sizes = _Sizes(len(queries), max(1, min(rows, chunk_rows)), max(1, -(-rows // chunk_rows)), max_distance)
     plans = [] if search == "psm" else _block_plans(sample, order, sizes)
     if search != "blocks" and weak_bits is not None:
@@ -124,14 +127,6 @@ class _Sizes:
         return self.chunks * (self.queries * probes * probe + self.rows * GROUP_NS * _GROUP_PER_BIT**beyond)
 
 
-def _table(
-    bits: npt.NDArray[np.int64], p: int, flips: npt.NDArray[np.uint32] | None, radius: int
-) -> TablePlan:
-    spread = np.zeros((8, 256), dtype=np.uint32)
-    kernels.spread_bits(bits[:p], spread)
-    return TablePlan(bits, p, spread, flips, radius)
-
-
 def _load(sample: npt.NDArray[np.uint64], table: TablePlan, rows: int) -> float:
     """Fingerprints that a query meets under its own prefix: the chance that two of the sample share theirs,
     times ``rows``.
@@ -139,7 +134,7 @@ def _load(sample: npt.NDArray[np.uint64], table: TablePlan, rows: int) -> float:
     even = rows / 2.0**table.prefix_bits
     if len(sample) < 2:
         return even
-    counts = np.unique(kernels.prefixes_of(np.ascontiguousarray(sample), table.spread), return_counts=True)[1]
+    counts = np.unique(kernels.prefixes_of(np.ascontiguousarray(sample), table.prefix), return_counts=True)[1]
     together = float(counts @ counts) - len(sample)
     return max(even, rows * together / (len(sample) * (len(sample) - 1.0)))
 
@@ -155,7 +150,7 @@ def _flip_plans(
     plans = []
     top = min(_MOST_PREFIX_BITS, max(2, sizes.rows.bit_length() + 2))
     for p in range(2, top + 1, 2):
-        table = _table(order, p, None, 0)
+        table = TablePlan(order, p, None, 0)
         starts, _ = plan_queries(weak_bits, table, sizes.max_distance, recall)
         flips = np.diff(starts)
         if flips.mean() > _MOST_MEAN_FLIPS or flips.max() >= MOST_FLIPS:
@@ -169,9 +164,8 @@ def _flip_plans(
 
 def _block_plans(sample: npt.NDArray[np.uint64], order: npt.NDArray[np.int64], sizes: _Sizes) -> list[Plan]:
     """The linear scan, and 1 to h + 1 tables."""
-    none = np.zeros(1, dtype=np.uint32)
     scan = Plan(
-        [_table(order, 0, none, 0)],
+        [TablePlan(order, 0, ball(0, 0), 0)],
         float(sizes.queries) * sizes.rows * sizes.chunks * COMPARE_NS,
         "linear scan",
     )
@@ -189,7 +183,7 @@ def _block_plans(sample: npt.NDArray[np.uint64], order: npt.NDArray[np.int64], s
             if max(_combinations(p, radius) for radius in radii) > MOST_FLIPS:
                 continue
             tables = [
-                _table(bits, p, ball(p, radius), radius) for bits, radius in zip(sets, radii, strict=True)
+                TablePlan(bits, p, ball(p, radius), radius) for bits, radius in zip(sets, radii, strict=True)
             ]
             cost = sum(
                 sizes.cost(_combinations(p, table.radius), _load(sample, table, sizes.rows), p)
@@ -203,37 +197,22 @@ def _combinations(bits: int, radius: int) -> int:
     return sum(math.comb(bits, size) for size in range(min(radius, bits) + 1))
 
 
-def ball(bits: int, radius: int) -> npt.NDArray[np.uint32]:
-    """All masks of at most ``radius`` of ``bits`` bits, those of fewest ones first.
+def ball(bits: int, radius: int) -> Flips:
+    """Flips of every query: all masks of at most ``radius`` of ``bits`` bits, those of fewest ones first.
 
-    >>> ball(3, 1).tolist()
+    >>> ball(3, 1)[1].tolist()
     [0, 1, 2, 4]
     """
-    return np.array(
-        [
-            sum(1 << bit for bit in chosen)
-            for size in range(min(radius, bits) + 1)
-            for chosen in itertools.combinations(range(bits), size)
-        ],
-        dtype=np.uint32,
-    )
+    masks = [
+        sum(1 << bit for bit in chosen)
+        for size in range(min(radius, bits) + 1)
+        for chosen in itertools.combinations(range(bits), size)
+    ]
+    return np.array([0, len(masks)]), np.array(masks, dtype=np.uint32)
 
 
 def plan_queries(
     weak_bits: npt.NDArray[np.uint8], table: TablePlan, max_distance: int, recall: float
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """The flips of queries: those of query i at ``starts[i]`` to ``starts[i + 1]``.
-    ``weak_bits``: (b, 48).
-    """
-    count = len(weak_bits)
-    starts = np.zeros(count + 1, dtype=np.int64)
-    flips = np.empty(max(MOST_FLIPS, 64 * count), dtype=np.uint32)
-    work, chances = flip_kernels.workspace(), np.empty(MOST_FLIPS)
-    done = 0
-    while True:
-        done = kernels.plan_block(
-            weak_bits, done, table.bits, table.prefix_bits, max_distance, recall, work, chances, starts, flips
-        )
-        if done == count:
-            return starts, flips[: starts[count]].copy()
-        flips = np.concatenate([flips, np.empty_like(flips)])
+) -> Flips:
+    """The flips of queries by their weak bits, (b, 48)."""
+    return kernels.plan_queries(weak_bits, table.bits, table.prefix_bits, max_distance, recall, MOST_FLIPS)

@@ -7,8 +7,8 @@ larger of reading and computing (eq. 6.20). What to probe for is planned once, b
 
 This mode leaves the thesis in one point. The file of the thesis is a collection of sorted chunks, so that
 reading need not sort. Here a chunk is only grouped by the bits that tell the queries apart best. One counting
-sort groups a chunk (12 to 30 ns a fingerprint), in whatever order the file is. The file stays as it is, and
-rows keep their places. A batch is appended by writing it at the end.
+sort groups a chunk, in whatever order the file is (7 to 30 ns a fingerprint, for up to 20 bits). The file
+stays as it is, and rows keep their places. A batch is appended by writing it at the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from neardup.collection.fingerprint_files import (
     as_weak_bits,
     open_fingerprints,
 )
-from neardup.collection.flip_plan import Plan, TablePlan, make_plan, plan_queries
+from neardup.collection.flip_plan import Plan, make_plan, plan_queries
+from neardup.collection.matching_kernels import Table
 from neardup.errors import ConfigurationError
 from neardup.index.base import check_max_distance
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from neardup.collection.fingerprint_files import Fingerprints
+    from neardup.collection.matching_kernels import Flips
 
 CHUNK_ROWS = 1 << 22
 SEARCHES = ("auto", "psm", "blocks")
@@ -137,14 +139,6 @@ class ChunkMatches:
     matches: npt.NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    plan: TablePlan
-    chunk: npt.NDArray[np.uint64]
-    rows: npt.NDArray[np.uint32]
-    offsets: npt.NDArray[np.int64]
-
-
 class Matcher:
     """One search of a batch of queries, chunk by chunk.
 
@@ -184,13 +178,13 @@ class Matcher:
         )
         if self.plan.tables:
             # Queries under one prefix one after the other find its fingerprints in the processor's cache.
-            keys = kernels.prefixes_of(np.ascontiguousarray(queries), self.plan.tables[0].spread)
+            keys = kernels.prefixes_of(np.ascontiguousarray(queries), self.plan.tables[0].prefix)
             self._order = np.argsort(keys, kind="stable")
         else:
             self._order = np.empty(0, dtype=np.int64)
         self._queries = queries[self._order]
         self._weak_bits = weak_bits
-        self._planned: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]] = {}
+        self._planned: dict[int, Flips] = {}
 
     @property
     def open(self) -> int:
@@ -219,8 +213,8 @@ class Matcher:
                     for found in pool.map(lambda at: self._match_block(at, tables), blocks)
                     for part in found
                 ]
-                yield ChunkMatches(start + tables[0].chunk.size - kernels.PAD, self._records(parts, start))
-                start += tables[0].chunk.size - kernels.PAD
+                yield ChunkMatches(start + len(tables[0]), self._records(parts, start))
+                start += len(tables[0])
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -238,81 +232,45 @@ class Matcher:
                     return
                 self._planned[at] = planned
 
-    def _plan_block(self, at: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+    def _plan_block(self, at: int) -> Flips:
         assert self._weak_bits is not None
         packed = np.ascontiguousarray(self._weak_bits[self._order[at : at + _BLOCK]])
         return plan_queries(packed, self.plan.tables[0], self._options.max_distance, self._options.recall)
 
-    def _next_tables(self, chunks: Iterator[npt.NDArray[np.uint64]]) -> list[_Table]:
+    def _next_tables(self, chunks: Iterator[npt.NDArray[np.uint64]]) -> list[Table]:
         """Read a chunk and group it; none at the end of the file."""
         values = next(chunks, None)
-        return [] if values is None else [_group(plan, values) for plan in self.plan.tables]
+        if values is None:
+            return []
+        # A copy of what may be mapped from a file: read once, in order.
+        values = np.array(values, order="C")
+        earlier = [(plan.mask, plan.radius) for plan in self.plan.tables]
+        return [Table(values, plan.prefix, earlier[:number]) for number, plan in enumerate(self.plan.tables)]
 
-    def _match_block(self, at: int, tables: list[_Table]) -> list[npt.NDArray[np.int64]]:
+    def _match_block(self, at: int, tables: list[Table]) -> list[npt.NDArray[np.uint32]]:
         """(number, 3) arrays of query (in this matcher's order), row in the chunk, distance."""
         queries, still_open = self._queries[at : at + _BLOCK], self._open[at : at + _BLOCK]
         which = np.flatnonzero(still_open)
         if not which.size:
             return []
-        parts: list[npt.NDArray[np.int64]] = []
-        for number, table in enumerate(tables):
-            if table.plan.flips is None:
-                planned = self._planned.get(at) or self._plan_block(at)
-            else:
-                planned = np.array([0, table.plan.flips.size], dtype=np.int64), table.plan.flips
-            found = self._probe(queries, which, planned, table, tables[:number])
-            for part in found:
-                if not self._options.every:
-                    still_open[part[:, 0]] = False
-                part[:, 0] += at
-            parts += found
-            which = which[still_open[which]]
+        parts = []
+        only_first = not self._options.every
+        for plan, table in zip(self.plan.tables, tables, strict=True):
+            flips = plan.flips or self._planned.get(at) or self._plan_block(at)
+            found = table.probe(queries, which, flips, self._options.max_distance, only_first)
+            if only_first:
+                still_open[found[:, 0]] = False
+                which = which[still_open[which]]
+            found[:, 0] += at
+            parts.append(found)
         return parts
 
-    def _probe(
-        self,
-        queries: npt.NDArray[np.uint64],
-        which: npt.NDArray[np.int64],
-        planned: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]],
-        table: _Table,
-        earlier: list[_Table],
-    ) -> list[npt.NDArray[np.int64]]:
-        masks = np.array([other.plan.mask for other in earlier], dtype=np.uint64)
-        radii = np.array([other.plan.radius for other in earlier], dtype=np.int64)
-        parts: list[npt.NDArray[np.int64]] = []
-        room = max(1024, which.size)
-        done = 0
-        while done < which.size:
-            found = np.empty((room, 3), dtype=np.int64)
-            done, count = kernels.probe(
-                queries, which, done, *planned, table.plan.spread, table.chunk, table.rows, table.offsets,
-                masks, radii, self._options.max_distance, not self._options.every, found,
-            )  # fmt: skip
-            if count:
-                parts.append(found[:count].copy())
-            else:
-                # One query alone has more matches than there was room for.
-                room *= 4
-        return parts
-
-    def _records(self, parts: list[npt.NDArray[np.int64]], start: int) -> npt.NDArray[Any]:
-        found = np.concatenate(parts) if parts else np.empty((0, 3), dtype=np.int64)
+    def _records(self, parts: list[npt.NDArray[np.uint32]], start: int) -> npt.NDArray[Any]:
+        found = np.concatenate(parts) if parts else np.empty((0, 3), dtype=np.uint32)
         matches = np.empty(len(found), dtype=MATCH)
         matches["query"] = self._order[found[:, 0]]
-        matches["row"] = found[:, 1] + start
+        matches["row"] = found[:, 1]
+        matches["row"] += start
         matches["distance"] = found[:, 2]
         # One key in place of two sorts three times as fast; a chunk's rows and the queries have 32 bits each.
         return matches[np.argsort(matches["query"] << 32 | found[:, 1])]
-
-
-def _group(plan: TablePlan, values: npt.NDArray[np.uint64]) -> _Table:
-    count = len(values)
-    chunk = np.zeros(count + kernels.PAD, dtype=np.uint64)
-    if plan.prefix_bits == 0:
-        chunk[:count] = values
-        return _Table(plan, chunk, np.empty(0, dtype=np.uint32), np.array([0, count], dtype=np.int64))
-    rows = np.empty(count, dtype=np.uint32)
-    offsets = np.zeros((1 << plan.prefix_bits) + 1, dtype=np.int64)
-    # A copy of what may be mapped from a file: read once, in order.
-    kernels.group(np.array(values), plan.spread, np.empty(count, dtype=np.uint32), offsets, chunk, rows)
-    return _Table(plan, chunk, rows, offsets)

@@ -152,20 +152,17 @@ def probes_of_psm(
     As the index does it (:func:`neardup.index.psm.walk.search`): all leaves above one threshold are probed,
     so high that queries cover ``recall`` on average, and a little more.
     """
-    work, masks = flips.workspace(), np.zeros(192, dtype=np.uint64)
-    found, chances = np.zeros(_MOST_PROBES, dtype=np.uint64), np.zeros(_MOST_PROBES)
     behind, patterns = np.zeros((LEVELS + 1, 64)), np.zeros((LEVELS, tree.CHILDREN))
     shares = level_shares(pages)
     met = np.flatnonzero(shares > 1e-3).tolist()
 
     def likely(query: Fingerprint, level: int) -> npt.NDArray[np.float64]:
         # Of one with clear weights leaves are above the threshold that it would not need by itself.
-        count = flips.plan_flips(
-            query.weights, int(tree.STEP * level), max_distance, 1.0 - 0.01 * (1.0 - recall), work, masks,
-            found, chances,
-        )  # fmt: skip
-        sums_behind(work[0, :64], max_distance, behind, patterns)
-        return np.asarray(chances[:count] / behind[0, PAD + max_distance])
+        _, chances = flips.plan_flips(
+            query.weights, tree.STEP * level, max_distance, 1.0 - 0.01 * (1.0 - recall), _MOST_PROBES
+        )
+        sums_behind(flips.flip_odds(query.weights, max_distance), max_distance, behind, patterns)
+        return np.asarray(chances / behind[0, PAD + max_distance])
 
     most = max(len(likely(query, met[-1])) for query in queries[:3])
     some = queries[: max(10, min(_MODELLED, _MOST_ROWS // (most * len(met))))]

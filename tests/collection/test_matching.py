@@ -302,11 +302,12 @@ class TestPairs:
         rng = np.random.default_rng(5)
         spread = np.uint64(0x00FF00FF00FF00FF)
         values = rng.integers(0, 2**64, 200_000, dtype=np.uint64) & spread
-        sets, _ = choose_sets(values, 0, len(values), np.uint64(0), 4)
+        sets, _ = choose_sets(values, 0, 4)
         compared = 0
         for bits in sets:
-            spare, rows = np.empty_like(values), np.empty(len(values), dtype=np.uint32)
-            groups = np.diff(divide(values.copy(), rows, spare, rows.copy(), 0, len(values), bits))
+            rows = np.arange(len(values), dtype=np.uint32)
+            offsets = divide(values.copy(), rows, bits).astype(np.int64)
+            groups = offsets[1:] - offsets[:-1]
             compared += int((groups * (groups - 1) // 2).sum())
 
         found = pairs(values)

@@ -333,18 +333,8 @@ class TestFlips:
 
     @staticmethod
     def planned(wanted: Fingerprint, *, prefix_bits: int, max_distance: int, recall: float) -> list[int]:
-        masks, found = np.zeros(192, dtype=np.uint64), np.zeros(1 << 14, dtype=np.uint64)
-        count = flips.plan_flips(
-            wanted.weights,
-            prefix_bits,
-            max_distance,
-            recall,
-            flips.workspace(),
-            masks,
-            found,
-            np.zeros(1 << 14),
-        )
-        return [int(flip) for flip in found[:count]]
+        found, _ = flips.plan_flips(wanted.weights, prefix_bits, max_distance, recall, 1 << 14)
+        return [int(flip) for flip in found]
 
     @pytest.mark.parametrize("max_distance", [0, 1, 2, 3, 5])
     @pytest.mark.parametrize("recall", [0.5, 0.9, 0.99, 1.0])

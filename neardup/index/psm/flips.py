@@ -1,5 +1,4 @@
-"""Which bits to flip for a query, most probable combinations first. Compiled by numba; the caller owns every
-array.
+"""Which bits to flip for a query, most probable combinations first.
 
 The bits of a near-duplicate's fingerprint that differ are weak bits (Sood, section IV.A). The flip
 probability of each bit is estimated from the query's own bit weights. Combinations of bits are written down
@@ -8,14 +7,22 @@ in falling probability until the wanted share of all near-duplicates is covered.
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled, lean
+from neardup import native
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import numpy.typing as npt
+
+    Reals = npt.NDArray[np.float64]
 
 FLIP_SLOPE = 28.0
 """How fast a bit's flip odds fall with its relative weight.
@@ -36,84 +43,28 @@ manuals: libstdc++, OpenJDK, cppreference, Linux, Erlang, PostgreSQL with Python
 nearly the largest likelihood. The pages of Clang, Kafka and LLVM, on which recall is reported, were kept out.
 """
 
-WORK_ROWS = 24
 _BAND = 0.25
 _SORTED_AT_ONCE = 48
 _NEGLIGIBLE = 1e-15
-_ONE = np.uint64(1)
 
 
-def workspace() -> npt.NDArray[np.float64]:
-    """Scratch memory of :func:`plan_flips`; one for each thread."""
-    return np.zeros((WORK_ROWS, 66))
-
-
-@lean
-def flip_odds(weights: npt.NDArray[np.float64], max_distance: int, odds: npt.NDArray[np.float64]) -> None:
-    """Odds of each bit to differ in a near-duplicate at ``max_distance``; ``weights`` and ``odds`` have shape
+def flip_odds(weights: Reals, max_distance: int) -> Reals:
+    """Odds of each bit to differ in a near-duplicate at ``max_distance``; ``weights`` and odds have shape
     (64,).
     """
-    squares = 0.0
-    for j in range(64):
-        squares += weights[j] * weights[j]
-    scale = FLIP_SLOPE / ((max_distance + 1) * np.sqrt(squares)) if squares > 0.0 else 0.0
-    for j in range(64):
-        falling = 1.0 / (1.0 + scale * abs(weights[j]))
-        falling *= falling
-        falling *= falling
-        odds[j] = falling * falling
+    # A cumulated sum is rounded after each addition, as in a loop.
+    squares = np.cumsum(weights * weights)[-1]
+    scale = FLIP_SLOPE / ((max_distance + 1) * math.sqrt(squares)) if squares > 0.0 else 0.0
+    falling = 1.0 / (1.0 + scale * np.abs(weights))
+    falling *= falling
+    falling *= falling
+    return np.asarray(falling * falling)
 
 
-@lean
-def _sort_weakest_first(
-    odds: npt.NDArray[np.float64],
-    prefix_bits: int,
-    weakest: npt.NDArray[np.float64],
-    masks: npt.NDArray[np.uint64],
-) -> None:
-    """Odds of the p leading bits in falling order, and the fingerprint bit each belongs to."""
-    for position in range(prefix_bits):
-        value = odds[position]
-        at = position
-        while at > 0 and weakest[at - 1] < value:
-            weakest[at] = weakest[at - 1]
-            masks[at] = masks[at - 1]
-            at -= 1
-        weakest[at] = value
-        masks[at] = _ONE << np.uint64(63 - position)
-
-
-@lean
-def take_in(odd: float, largest: int, sums: npt.NDArray[np.float64]) -> None:
-    """Add a bit to sums[s], the sums over all sets of s bits of the product of their odds, s =
-    0 … largest.
-    """
-    for size in range(largest, 0, -1):
-        sums[size] += odd * sums[size - 1]
-
-
-@lean
-def _sums_of_products(
-    odds: npt.NDArray[np.float64], first: int, last: int, largest: int, sums: npt.NDArray[np.float64]
-) -> None:
-    """Sums over all sets of s bits in [first, last) of the product of their odds, s = 0 … largest."""
-    sums[: largest + 1] = 0.0
-    sums[0] = 1.0
-    for j in range(first, last):
-        take_in(odds[j], largest, sums)
-
-
-@compiled
+@native.twin
 def plan_flips(
-    weights: npt.NDArray[np.float64],
-    prefix_bits: int,
-    max_distance: int,
-    recall: float,
-    work: npt.NDArray[np.float64],
-    masks: npt.NDArray[np.uint64],
-    flips: npt.NDArray[np.uint64],
-    chances: npt.NDArray[np.float64],
-) -> int:
+    weights: Reals, prefix_bits: int, max_distance: int, recall: float, most: int
+) -> tuple[npt.NDArray[np.uint64], Reals]:
     """Write down the combinations of prefix bits to flip, in falling probability, until they cover
     ``recall``.
 
@@ -127,142 +78,112 @@ def plan_flips(
     (r1 < r2 < …, weakest bit first) writes down the combinations above a threshold. The walk turns back where
     nothing below can reach the threshold, and the threshold falls by bands. The order is the same.
 
-    - ``work``: of :func:`workspace`.
-    - ``masks``: shape (192,).
-    - ``flips``, ``chances``: same shape (m,); ``flips`` receives the combinations as masks of fingerprint
-      bits, ``chances`` the probabilities of the combinations, unnormalised.
+    - ``weights``: shape (64,), finite.
+    - ``prefix_bits``: 0 to 64; ``max_distance``: 0 to 16.
+    - ``most``: combinations that are written down at most, 1 or more.
 
-    Returns the number of combinations, at most m.
+    Returns the combinations as masks of fingerprint bits and their probabilities, unnormalised, both of shape
+    (m,). The native twin raises ValueError for arguments that are not of this form.
     """
-    odds, weakest, behind, front = work[0], work[1], work[2], work[3]
-    flip_odds(weights, max_distance, odds)
-    _sort_weakest_first(odds, prefix_bits, weakest, masks)
-    _sums_of_products(odds, prefix_bits, 64, max_distance, behind)
-    _sums_of_products(odds, 0, prefix_bits, max_distance, front)
-    whole = 0.0
-    for size in range(max_distance + 1):
-        whole += front[size] * behind[max_distance - size]
-    target = recall * whole
-    flips[0] = np.uint64(0)
-    chances[0] = covered = behind[max_distance]
-    count = 1
-    largest = min(max_distance, prefix_bits)
-    if covered >= target or largest == 0:
-        return count
-    best = work[4:]
-    _best_below(weakest, prefix_bits, largest, max_distance, behind, best)
-    high = np.inf
-    low = best[0, 0] * _BAND if recall < 1.0 else 0.0
-    while count < flips.size:
-        end, mass = _walk(
-            weakest, prefix_bits, largest, max_distance, behind, best, low, high, masks, flips, chances, count
-        )
-        if covered + mass >= target and recall < 1.0:
-            top = min(high, best[0, 0])
-            if end - count <= _SORTED_AT_ONCE or low > 0.99 * top:
-                return _cut(flips, chances, count, end, covered, target)
-            low = np.sqrt(low * top)
-            continue
-        covered += mass
-        count = end
-        if low <= whole * _NEGLIGIBLE:
-            break
-        high = low
-        low *= _BAND
-    return count
+    odds = flip_odds(weights, max_distance)
+    order = np.argsort(-odds[:prefix_bits], kind="stable")
+    weakest = [(float(odds[j]), 1 << (63 - int(j))) for j in order]
+    front = _sums_of_products(odds[:prefix_bits], max_distance)
+    behind = _sums_of_products(odds[prefix_bits:], max_distance)[::-1]
+    whole = _sum((front * behind).tolist())
+    found = [(float(behind[0]), 0)]
+    if behind[0] < recall * whole and weakest and max_distance > 0:
+        _add_bands(_Walk(weakest, behind.tolist()), found, recall, whole, most)
+    chances, flips = zip(*found, strict=True)
+    return np.array(flips, dtype=np.uint64), np.array(chances)
 
 
-@lean
-def _best_below(
-    weakest: npt.NDArray[np.float64],
-    prefix_bits: int,
-    largest: int,
-    max_distance: int,
-    behind: npt.NDArray[np.float64],
-    best: npt.NDArray[np.float64],
-) -> None:
-    """best[s, r]: what a set of s bits gains at most by taking in the bit of rank r and any of higher ranks.
+def _sums_of_products(odds: Reals, largest: int) -> Reals:
+    """Sums over all sets of s bits of the product of their odds, s = 0 … largest."""
+    sums = np.zeros(largest + 1)
+    sums[0] = 1.0
+    for odd in odds:
+        sums[1:] += odd * sums[:-1]
+    return sums
 
-    Falls with r, so the walk may turn back at the first rank that does not reach the threshold.
+
+def _sum(numbers: Iterable[float]) -> float:
+    """The sum, rounded after each addition: ``sum`` is more exact from Python 3.12 on."""
+    return functools.reduce(operator.add, numbers, 0.0)
+
+
+class _Walk:
+    """The way through all combinations of the prefix's bits.
+
+    - ``weakest``: odds and mask of each bit, weakest first.
+    - ``behind``: E(h - s) at s, for s = 0 … h.
     """
-    best[largest, : prefix_bits + 1] = 0.0
-    for size in range(largest - 1, -1, -1):
-        best[size, prefix_bits] = 0.0
-        alone = behind[max_distance - size - 1]
-        for rank in range(prefix_bits - 1, -1, -1):
-            best[size, rank] = weakest[rank] * max(alone, best[size + 1, rank + 1])
 
+    def __init__(self, weakest: list[tuple[float, int]], behind: list[float]) -> None:
+        self._weakest, self._behind = weakest, behind
+        self._largest = min(len(weakest), len(behind) - 1)
+        self._best = self._best_below()
+        self.highest = self._best[0][0]
+        """The largest probability of a combination that is not empty."""
 
-@compiled
-def _walk(
-    weakest: npt.NDArray[np.float64],
-    prefix_bits: int,
-    largest: int,
-    max_distance: int,
-    behind: npt.NDArray[np.float64],
-    best: npt.NDArray[np.float64],
-    low: float,
-    high: float,
-    masks: npt.NDArray[np.uint64],
-    flips: npt.NDArray[np.uint64],
-    chances: npt.NDArray[np.float64],
-    count: int,
-) -> tuple[int, float]:
-    """Append all combinations with a chance in [low, high); returns their new number and the sum of their
-    chances.
-    """
-    products = np.empty(17)
-    ranks = np.empty(17, dtype=np.int64)
-    flipped = masks[64:]
-    products[0] = 1.0
-    flipped[0] = np.uint64(0)
-    ranks[0] = 0
-    mass = 0.0
-    size = 0
-    while size >= 0:
-        rank = ranks[size]
-        if rank < prefix_bits and products[size] * best[size, rank] >= low:
-            ranks[size] = rank + 1
-            product = products[size] * weakest[rank]
-            flip = flipped[size] | masks[rank]
-            chance = product * behind[max_distance - size - 1]
+    def _best_below(self) -> list[list[float]]:
+        """best[s][r]: what a set of s bits gains at most by taking in the bit of rank r and any of higher
+        ranks.
+
+        Falls with r, so the walk may turn back at the first rank that does not reach the threshold.
+        """
+        best = [[0.0] * (len(self._weakest) + 1) for _ in range(self._largest + 1)]
+        for size in range(self._largest - 1, -1, -1):
+            for rank, (odd, _) in enumerate(self._weakest):
+                best[size][rank] = odd * max(self._behind[size + 1], best[size + 1][rank + 1])
+        return best
+
+    def band(
+        self, low: float, high: float, size: int = 0, rank: int = 0, product: float = 1.0, flipped: int = 0
+    ) -> Iterator[tuple[float, int]]:
+        """Probabilities in [low, high) and their combinations, in the order of index vectors.
+
+        The combinations take in one or more bits from ``rank`` on, besides the ``size`` bits ``flipped``.
+        """
+        for following in range(rank, len(self._weakest)):
+            if product * self._best[size][following] < low:
+                return
+            odd, mask = self._weakest[following]
+            chance = product * odd * self._behind[size + 1]
             if low <= chance < high:
-                if count == flips.size:
-                    break
-                flips[count] = flip
-                chances[count] = chance
-                count += 1
-                mass += chance
-            if size + 1 < largest:
-                size += 1
-                products[size] = product
-                flipped[size] = flip
-                ranks[size] = rank + 1
-        else:
-            size -= 1
-    return count, mass
+                yield chance, flipped | mask
+            if size + 1 < self._largest:
+                yield from self.band(low, high, size + 1, following + 1, product * odd, flipped | mask)
 
 
-@lean
-def _cut(
-    flips: npt.NDArray[np.uint64],
-    chances: npt.NDArray[np.float64],
-    start: int,
-    end: int,
-    covered: float,
-    target: float,
-) -> int:
-    """Take the most probable of the last band, one after the other, until the target is covered
-    (selection).
-    """
-    for taken in range(start, end):
-        top = taken
-        for i in range(taken + 1, end):
-            if chances[i] > chances[top]:
-                top = i
-        flips[taken], flips[top] = flips[top], flips[taken]
-        chances[taken], chances[top] = chances[top], chances[taken]
-        covered += chances[taken]
+def _add_bands(walk: _Walk, found: list[tuple[float, int]], recall: float, whole: float, most: int) -> None:
+    """Add combinations to ``found``, which has the empty one, until they cover ``recall`` of the whole."""
+    target, covered = recall * whole, found[0][0]
+    high, low = math.inf, walk.highest * _BAND if recall < 1.0 else 0.0
+    while len(found) < most:
+        band = list(itertools.islice(walk.band(low, high), most - len(found)))
+        mass = _sum(chance for chance, _ in band)
+        if covered + mass >= target and recall < 1.0:
+            top = min(high, walk.highest)
+            if len(band) <= _SORTED_AT_ONCE or low > 0.99 * top:
+                found += _cut(band, covered, target)
+                return
+            low = math.sqrt(low * top)
+            continue
+        found += band
+        covered += mass
+        if low <= whole * _NEGLIGIBLE:
+            return
+        high, low = low, low * _BAND
+
+
+def _cut(band: list[tuple[float, int]], covered: float, target: float) -> list[tuple[float, int]]:
+    """The most probable of the last band, one after the other, until the target is covered (selection)."""
+    for taken in range(len(band)):
+        # Of equally probable ones the first.
+        top = max(range(taken, len(band)), key=lambda place: band[place][0])
+        band[taken], band[top] = band[top], band[taken]
+        covered += band[taken][0]
         if covered >= target:
-            return taken + 1
-    return end
+            return band[: taken + 1]
+    return band

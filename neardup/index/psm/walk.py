@@ -18,7 +18,7 @@ import numpy as np
 from neardup.compiled import inlined, lean
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.index.psm.child_probability import FLIPPED, LEVELS, PAD, divide_among_children, sums_behind
-from neardup.index.psm.flips import flip_odds
+from neardup.index.psm.flips import FLIP_SLOPE
 from neardup.index.psm.instructions import prefetch, reaching, trailing_zeros
 from neardup.index.psm.leaf_allocator import LINE, LOWS_A_LINE
 from neardup.index.psm.leaves import compare
@@ -99,6 +99,20 @@ def workspace() -> Workspace:
     """
     chances = np.zeros((LEVELS + 1, BUDGETS, CHILDREN))
     return np.zeros((_TABLES, FINGERPRINT_BITS)), chances, space(), np.zeros(_QUEUE, dtype=np.int64)
+
+
+@lean
+def flip_odds(weights: npt.NDArray[np.float64], max_distance: int, odds: npt.NDArray[np.float64]) -> None:
+    """:func:`neardup.index.psm.flips.flip_odds` for what numba compiles."""
+    squares = 0.0
+    for j in range(64):
+        squares += weights[j] * weights[j]
+    scale = FLIP_SLOPE / ((max_distance + 1) * np.sqrt(squares)) if squares > 0.0 else 0.0
+    for j in range(64):
+        falling = 1.0 / (1.0 + scale * abs(weights[j]))
+        falling *= falling
+        falling *= falling
+        odds[j] = falling * falling
 
 
 @lean

@@ -38,7 +38,7 @@ SLOWEST = 10.0
 _LARGEST = 1 << 16
 _INSTRUMENTED = ["neardup", "bs4"]
 _COMPILED = [
-    "neardup.collection.matching_kernels", "neardup.collection.pairs", "neardup.compiled",
+    "neardup.compiled",
     "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator",
     "neardup.index.psm.flips", "neardup.index.psm.instructions", "neardup.index.psm.tree",
     "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability",
