@@ -143,7 +143,6 @@ def page(name: str, *, huge: bool) -> bytes:
 def warmed(content: str) -> Detector:
     """A detector that has judged pages, so that nothing is compiled or imported later."""
     detector = Detector(DetectorOptions(content=content))
-    detector.warm_up()
     ordinary = " ".join(f"word{number}" for number in range(100))
     for other in range(3):
         html = f"<p>{other} {ordinary}"

@@ -247,7 +247,6 @@ def start(url: str, folder: Path) -> dict[str, Any]:
     then.
     """
     detector = Detector(DetectorOptions())
-    detector.warm_up()
     gc.collect()
     with Store.open(url, scheme=SCHEME) as store:
         crawl_id = store.begin_crawl(spider="made", settings={})

@@ -72,7 +72,6 @@ def main() -> None:
     parser.add_argument("--index", choices=NAMES, default="psm")
     arguments = parser.parse_args()
     detector = Detector(DetectorOptions(scope=arguments.scope, index=arguments.index))
-    detector.warm_up()
     pages = arguments.pages
     all_pages = Clock(detector)
     for part in range(_PARTS):

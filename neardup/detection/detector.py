@@ -166,20 +166,6 @@ class Detector:
         self._met = bytearray()
         """By row of a canonical page: pages of its cluster judged by this detector so far, 255 at most."""
 
-    def warm_up(self) -> None:
-        """Compile what pages would otherwise wait for: seconds after an installation, 0.1 s from then on."""
-        reader = Reader(self.reader.content, self.reader.features)  # its own: the time is not that of pages
-        fingerprint = reader.read_text("all that is compiled when it is first used").fingerprint
-        assert fingerprint is not None
-        index = self.options.make_index(self.rule)
-        index.extend(*self.pages.fingerprints([]))
-        for row in range(1000):  # enough to make it grow
-            index.add(fingerprint.value ^ row, row)
-        index.find_first(fingerprint)
-        index.remove(fingerprint.value, 0)
-        if isinstance(index, PSMIndex):
-            index.nearest(fingerprint.value, rows=1000, but=0)
-
     def restore(self, remembered: Iterable[StoredPage]) -> int:
         """Take over the pages of earlier crawls, in any order, before the first page is judged; returns their
         number.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.detection.key_table import KeyTable
+from neardup.detection.pool import grown
 from neardup.detection.snapshot import SnapshotError
-from neardup.index.psm.pool import grown
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.detection.pool import grown
 from neardup.detection.snapshot import SnapshotError
 from neardup.fingerprint import sketch
-from neardup.index.psm.pool import grown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

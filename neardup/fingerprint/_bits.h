@@ -12,7 +12,7 @@
 #include <string.h>
 
 #if defined(__GNUC__) || defined(__clang__)
-#define neardup_prefetch(address) __builtin_prefetch(address)
+#define neardup_prefetch(address) __builtin_prefetch(address, 0, 2)
 static inline int neardup_trailing_zeros(uint64_t bits) { return __builtin_ctzll(bits); }
 static inline int neardup_popcount(uint64_t bits) { return __builtin_popcountll(bits); }
 #else

@@ -27,8 +27,9 @@ import numpy as np
 
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.simhash import Fingerprint
-from neardup.index.psm import flips, leaf_allocator, tree, walk
-from neardup.index.psm.child_probability import LEVELS, PAD, sums_behind
+from neardup.index.psm import tree, walk
+from neardup.index.psm.child_probability import PAD, STEP, sums_behind
+from neardup.index.psm.flips import flip_odds, plan_flips
 from neardup.index.psm.psm_index import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.index.table_kernels import FETCHED
@@ -55,6 +56,11 @@ _FEWEST_MORE = 2.0
 _MOST_FURTHER = 4.0
 """Times that a probe may take longer for the size of the index alone; what is measured beyond it is noise."""
 _LEVELS = 15
+_CHILDREN = 1 << STEP
+_LIMITS = np.array(tree.LIMITS)
+_LOWS_A_LINE = 16
+"""Lower halves of fingerprints in a cache line of 64 bytes."""
+_VALUES_A_LINE = 8
 _MODELLED = 200
 """Queries that the model of PSM is worked out for."""
 _MOST_PROBES, _MOST_ROWS = 1 << 18, 1 << 22
@@ -126,8 +132,8 @@ def level_shares(pages: float) -> npt.NDArray[np.float64]:
     shares = np.zeros(_LEVELS)
     left = 1.0
     for level in range(_LEVELS):
-        limits = tree.LIMITS[:1] if level == 0 else tree.LIMITS  # there is one root
-        divided = _full(pages / tree.CHILDREN**level, limits) if level < _LEVELS - 1 else 0.0
+        limits = _LIMITS[:1] if level == 0 else _LIMITS  # there is one root
+        divided = _full(pages / _CHILDREN**level, limits) if level < _LEVELS - 1 else 0.0
         shares[level] = left * (1.0 - divided)
         left *= divided
     return shares
@@ -152,17 +158,15 @@ def probes_of_psm(
     As the index does it (:func:`neardup.index.psm.walk.search`): all leaves above one threshold are probed,
     so high that queries cover ``recall`` on average, and a little more.
     """
-    behind, patterns = np.zeros((LEVELS + 1, 64)), np.zeros((LEVELS, tree.CHILDREN))
     shares = level_shares(pages)
     met = np.flatnonzero(shares > 1e-3).tolist()
 
     def likely(query: Fingerprint, level: int) -> npt.NDArray[np.float64]:
         # Of one with clear weights leaves are above the threshold that it would not need by itself.
-        _, chances = flips.plan_flips(
-            query.weights, tree.STEP * level, max_distance, 1.0 - 0.01 * (1.0 - recall), _MOST_PROBES
-        )
-        sums_behind(flips.flip_odds(query.weights, max_distance), max_distance, behind, patterns)
-        return np.asarray(chances / behind[0, PAD + max_distance])
+        wanted = 1.0 - 0.01 * (1.0 - recall)
+        _, chances = plan_flips(query.weights, STEP * level, max_distance, wanted, _MOST_PROBES)
+        behind, _ = sums_behind(flip_odds(query.weights, max_distance).tolist(), max_distance)
+        return chances / behind[0][PAD + max_distance]
 
     most = max(len(likely(query, met[-1])) for query in queries[:3])
     some = queries[: max(10, min(_MODELLED, _MOST_ROWS // (most * len(met))))]
@@ -183,13 +187,13 @@ def probes_of_psm(
         leaves[:enough, 2].astype(np.int64), weights=leaves[:enough, 1], minlength=_LEVELS
     )
     levels = np.arange(_LEVELS)
-    candidates = probes * pages / float(tree.CHILDREN) ** levels
+    candidates = probes * pages / float(_CHILDREN) ** levels
     return _bits(shares), float(probes.sum()), float(candidates.sum())
 
 
 def _bits(shares: npt.NDArray[np.float64]) -> float:
     """Mean number of prefix bits of leaves with these shares of the levels."""
-    return float((shares * np.arange(_LEVELS)).sum() * tree.STEP)
+    return float((shares * np.arange(_LEVELS)).sum() * STEP)
 
 
 class _Measured(NamedTuple):
@@ -205,7 +209,6 @@ def _measure(index: Index, values: npt.NDArray[np.uint64], queries: Sequence[Fin
     """
     if len(index) == 0:
         index.extend(values, np.arange(len(values)))
-    index.find_all(queries[0])  # compiles
     before = replace(index.stats)
     rounds: list[float] = []
     while len(rounds) < _ROUNDS or sum(rounds) * len(queries) < _SECONDS:
@@ -276,12 +279,7 @@ def _psm(
         if small > 0.0:
             each *= min(max(1.0, large / small), _MOST_FURTHER)
     fixed = max(0.0, made.microseconds - each * made.probes)
-    each += (
-        candidates
-        / probes
-        / leaf_allocator.LOWS_A_LINE
-        * _further(near * made.bytes_each, pages * made.bytes_each)
-    )
+    each += candidates / probes / _LOWS_A_LINE * _further(near * made.bytes_each, pages * made.bytes_each)
     time = float(fixed + each * probes)
     bits = _bits(level_shares(pages))
     return Cost("psm", recall, bits, float(probes), float(candidates), pages * made.bytes_each, time)
@@ -349,7 +347,7 @@ def _tables(
     each = max(0.0, measured.microseconds - empty.microseconds) / _work(measured.probes, measured.candidates)
     time = empty.microseconds + each * _work(probes, candidates)
     # What a long run has beyond its first lines the processor foresees.
-    lines = 1.0 + min(candidates / probes, FETCHED) / leaf_allocator.LINE
+    lines = 1.0 + min(candidates / probes, FETCHED) / _VALUES_A_LINE
     time += probes * lines * _further(work_of_tables(make(), len(values))[3], nbytes)
     return Cost(name, 1.0, bits, probes, candidates, nbytes, time)
 

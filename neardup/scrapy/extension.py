@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -42,8 +41,6 @@ _MOST_WAITING = 5_000
 """Rows that may wait for the database before spider output is held back: about 5 MB, and seconds of work."""
 
 _POLL_SECONDS = 0.05
-
-_NOTICEABLE_SECONDS = 1.0
 
 _GONE_STATUSES = {404, 410}
 
@@ -105,14 +102,7 @@ class NearDuplicates:
         """Fill the detector with what earlier crawls stored."""
         level = logging.INFO if native.available else logging.WARNING
         logger.log(level, "neardup: %(native)s", {"native": native.describe()})
-        started = perf_counter()
-        self.detector.warm_up()
         _spare_the_garbage_collector()
-        if perf_counter() - started > _NOTICEABLE_SECONDS:
-            logger.info(
-                "neardup: compiled for this machine in %(seconds).1f s; the next start will find it done",
-                {"seconds": perf_counter() - started},
-            )
         self.recorder.load()
         self.detector.watch_recall()
 

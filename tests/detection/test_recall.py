@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ import pytest
 from neardup.detection.recall import RecallMonitor
 from neardup.fingerprint.simhash import Fingerprint
 from neardup.index.base import Match
-from neardup.index.psm import leaves
 from neardup.index.psm.psm_index import PSMIndex
 
 if TYPE_CHECKING:
@@ -52,27 +50,6 @@ class TestNearest:
             assert index.remove(int(values[row]), row)
             assert index.nearest(int(values[row]), rows=20_000, but=-1) > 3
 
-    @pytest.mark.parametrize("newer", list(itertools.product((False, True), repeat=3)))
-    def test_arrays_of_before_and_after_others_were_added(self, newer: tuple[bool, ...]) -> None:
-        # What a thread may have in its hands while another one adds. Nothing is read outside of them: see the
-        # run with bounds checks.
-        index, values = filled()
-        heads, lows, rests = index._heads.copy(), index._lows.copy(), index._rests.copy()
-        more = np.random.default_rng(3).integers(0, ALL_ONES, size=100_000, dtype=np.uint64)
-        index.extend(more, np.arange(20_000, 120_000))
-        if newer[0]:
-            heads = index._heads
-        if newer[1]:
-            lows = index._lows
-        if newer[2]:
-            rests = index._rests
-
-        found = leaves.nearest(heads, lows, rests, values[7], 20_000, -1)
-
-        assert 0 <= found <= 65
-        if len(set(newer)) == 1:
-            assert found == 0
-
     def test_while_another_thread_adds(self) -> None:
         index, values = filled()
         stop = threading.Event()
@@ -90,9 +67,8 @@ class TestNearest:
         stop.set()
         thread.join()
 
-        # A fingerprint on its way from one leaf to another may be missed.
-        assert all(0 <= distance <= 65 for distance in found)
-        assert index.nearest(int(values[7]), rows=20_000, but=-1) == 0
+        assert len(found) > 1
+        assert set(found) == {0}
 
 
 class TestMonitor:

@@ -6,7 +6,6 @@ import itertools
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from neardup import native
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import hamming
 from neardup.fingerprint.simhash import Fingerprint
-from neardup.index.psm import calls, flips, leaf_allocator, pool, psm_index, tree, walk
+from neardup.index.psm import flips, tree
 from neardup.index.psm.psm_index import PSMIndex
 from neardup.index.scan import LinearScan
 from neardup.index.tables import MankuTables, MultiIndexHashing
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from neardup.index.base import Index
 
 ALL_ONES = 2**64 - 1
-LARGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 
@@ -96,12 +95,12 @@ def test_what_was_learned_before_never_keeps_a_search_from_its_end(threshold: fl
     rng = np.random.default_rng(2)
     index = PSMIndex(recall=0.9)
     index.extend(rng.integers(0, ALL_ONES, 50_000, dtype=np.uint64), np.arange(50_000))
-    index._workspace[1][walk.LEARNED] = threshold, 0.0
+    index.learned = threshold, 0.0
 
     for _ in range(200):
         index.find_all(query(int(rng.integers(0, ALL_ONES, dtype=np.uint64)), seed=5))
 
-    assert 0.0 < index._workspace[1][walk.THRESHOLD] <= 1.0
+    assert 0.0 < index.learned[0] <= 1.0
 
 
 def test_searches_that_need_no_other_leaf_do_not_spoil_those_that_do() -> None:
@@ -110,7 +109,7 @@ def test_searches_that_need_no_other_leaf_do_not_spoil_those_that_do() -> None:
     index.extend(rng.integers(0, ALL_ONES, 1000, dtype=np.uint64), np.arange(1000))
     for value in rng.integers(0, ALL_ONES, 60_000, dtype=np.uint64).tolist():
         index.find_first(query(value, seed=value % 50))
-    assert index._workspace[1][walk.THRESHOLD] <= 1.0
+    assert index.learned[0] <= 1.0
 
     index.extend(rng.integers(0, ALL_ONES, 20_000, dtype=np.uint64), np.arange(20_000))
     before = index.stats.probes
@@ -183,74 +182,35 @@ def test_an_index_and_its_copy_go_their_own_ways(copied_by: Callable[[PSMIndex],
     assert len(copied.find_all(query(int(values[8])))) == len(index.find_all(query(int(values[8])))) + 1
 
 
-@pytest.mark.parametrize("arrays_left", [0, 1, 2, 3, 5])
-def test_what_finds_no_memory_goes_on_waiting(arrays_left: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = PSMIndex()
-    values = [number * 0x9E3779B97F4A7C15 % 2**64 for number in range(60_000)]
-    left = itertools.count(arrays_left, -1)
+@pytest.mark.skipif(not native.available or sys.platform != "linux", reason="the limit is of Linux")
+def test_an_index_without_memory_keeps_what_it_has() -> None:
+    program = """
+import resource
+from neardup.index.psm.psm_index import PSMIndex
+index = PSMIndex()
+value = lambda row: row * 0x9E3779B97F4A7C15 % 2**64
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (24 << 20), -1))
+row = 0
+try:
+    while True:
+        index.add(value(row), row)
+        row += 1
+except MemoryError:
+    pass
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+assert len(index) == row > 100_000, row
+values, rows = index.contents()
+assert sorted(rows.tolist()) == list(range(row))
+assert all(stored == value(its_row) for stored, its_row in zip(values.tolist(), rows.tolist()))
+for more in range(row, row + 1000):
+    index.add(value(more), more)
+assert all(value(its_row) in index for its_row in range(0, row + 1000, 7))
+print("whole")
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
-    def few_left(array: npt.NDArray[Any], slots: int) -> npt.NDArray[Any]:
-        if next(left) <= 0:
-            raise MemoryError
-        return pool.grown(array, slots)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(psm_index, "grown", few_left)
-        while True:
-            row = len(index)
-            try:
-                index.add(values[row], row)
-                if row % 100 == 0:  # so that what waits is of any number
-                    assert index.find_first(query(values[row])) == (row, values[row], 0)
-            except MemoryError:
-                break
-    assert 256 <= len(index) < len(values)
-    for row in range(len(index), len(values)):
-        index.add(values[row], row)
-
-    assert len(index) == len(values)
-    for row in range(0, len(values), 7):
-        assert index.find_first(query(values[row])) == (row, values[row], 0)
-    assert all(index.remove(value, row) for row, value in enumerate(values))
-
-
-def test_nothing_is_looked_up_in_arrays_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = PSMIndex()
-    values = np.random.default_rng(5).integers(0, ALL_ONES, 3000, dtype=np.uint64).tolist()
-
-    def interrupted(arrays: object) -> calls.Addresses:
-        raise KeyboardInterrupt
-
-    for row, value in enumerate(values):
-        index.add(value, row)
-        if row % 500 == 250:
-            index.find_all(query(value))
-            with monkeypatch.context() as patched:
-                patched.setattr(calls, "addresses_of", interrupted)
-                index._grow()
-                with pytest.raises(KeyboardInterrupt):
-                    index.find_first(query(value))
-            assert index.find_first(query(value)) == (row, value, 0)
-    assert [index.find_first(query(value)) for value in values] == [
-        (row, value, 0) for row, value in enumerate(values)
-    ]
-
-
-def test_more_matches_than_room_are_found_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = PSMIndex()
-    for row in range(300):
-        index.add(7, row)
-    assert index.find_first(query(7)) is not None
-
-    def interrupted(arrays: object) -> calls.Addresses:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(calls, "addresses_of", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            index.find_all(query(7))
-
-    assert sorted(index.find_all(query(7))) == [(row, 7, 0) for row in range(300)]
+    assert ran.stdout == "whole\n", ran.stderr
 
 
 @pytest.mark.parametrize("max_distance", [3.5, 3.0, -1, 17])
@@ -687,7 +647,7 @@ def test_fingerprints_that_share_their_prefix_do_not_pile_up(shared_bits: int) -
 
     # With 58 shared bits, 64 values with some 300 copies each are left: the first of them is a match.
     if shared_bits < 58:
-        assert index.stats.candidates <= int(tree.LIMITS.max()) * index.stats.probes
+        assert index.stats.candidates <= max(tree.LIMITS) * index.stats.probes
     assert index.stats.probes == 200
 
 
@@ -743,12 +703,8 @@ def skewed(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint64]:
     )
 
 
-@pytest.mark.parametrize("at_once", [1 << 15, 1 << 22])
 @pytest.mark.parametrize("kind", ["uniform", "skewed", "copies", "alike in 48 bits", "two"])
-def test_many_at_once_are_stored_as_one_by_one(
-    kind: str, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(psm_index, "_AT_ONCE", at_once)
+def test_many_at_once_are_stored_as_one_by_one(kind: str) -> None:
     rng = np.random.default_rng(11)
     values = rng.integers(0, ALL_ONES, size=60_000, dtype=np.uint64)
     if kind == "skewed":
@@ -766,25 +722,22 @@ def test_many_at_once_are_stored_as_one_by_one(
         single.add(value, row)
 
     assert len(many) == len(values)
-    stored = [contents(index) for index in (many, single)]
-    assert stored[0] == stored[1] == sorted(zip(values.tolist(), range(len(values)), strict=True))
-    assert many.nbytes <= (1.5 if kind == "two" else 1.1) * single.nbytes
-    PSMIndex.from_arrays(many.arrays(), max_distance=3, recall=0.9, pages=len(values))
+    (stored, rows), (expected, expected_rows) = many.contents(), single.contents()
+    assert np.array_equal(stored, expected)
+    assert np.array_equal(rows, expected_rows)
+    assert np.array_equal(np.sort(rows), np.arange(len(values)))
+    assert many.nbytes == single.nbytes
 
 
-def contents(index: PSMIndex) -> list[tuple[int, int]]:
-    """All fingerprints and rows of an index, by its leaves, each of them where a search looks for it."""
-    arrays = index.arrays()
-    found = []
-    for place in np.flatnonzero(arrays["heads"] < NODE):
-        head = int(arrays["heads"][place])
-        for slot in range(
-            (head >> 32) * leaf_allocator.LINE, (head >> 32) * leaf_allocator.LINE + (head & 0xFFFFFFFF)
-        ):
-            value = int(arrays["rests"][slot]) >> 32 << 32 | int(arrays["lows"][slot])
-            assert tree.place_of(arrays["heads"], np.uint64(value))[0] == place
-            found.append((value, int(arrays["rests"][slot]) & 0xFFFFFFFF))
-    return sorted(found)
+@pytest.mark.skipif(not native.available, reason="takes its time without the native core")
+def test_more_than_a_million_at_once_are_all_stored() -> None:
+    values = np.random.default_rng(12).integers(0, ALL_ONES, size=2_200_000, dtype=np.uint64)
+    index = PSMIndex()
+    index.extend(values, np.arange(len(values)))
+
+    stored, rows = index.contents()
+    assert np.array_equal(np.sort(rows), np.arange(len(values)))
+    assert np.array_equal(stored, values[rows])
 
 
 def test_memory_does_not_grow_by_replacing() -> None:
@@ -821,36 +774,6 @@ def test_freed_memory_is_used_again() -> None:
     assert index.nbytes <= 1.3 * before
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not LARGE_PAGES.exists() or "[madvise]" not in LARGE_PAGES.read_text(),
-    reason="this system gives large pages to nobody, or to all",
-)
-def test_large_pages_are_asked_for_what_is_written_at_once_only() -> None:
-    program = """
-import re, numpy as np
-from neardup.index.psm.psm_index import PSMIndex
-
-def large():
-    return int(re.search(r"AnonHugePages: +([0-9]+) kB", open("/proc/self/smaps_rollup").read())[1])
-
-rng = np.random.default_rng(1)
-index = PSMIndex()
-index.extend(rng.integers(0, 1 << 64, 2_000_000, dtype=np.uint64), np.arange(2_000_000))
-before = large()
-index.extend(rng.integers(0, 1 << 64, 2_000_000, dtype=np.uint64), np.arange(2_000_000))
-between = large()
-for row, value in enumerate(rng.integers(0, 1 << 64, 1_000_000, dtype=np.uint64).tolist()):
-    index.add(value, row)
-print(between - before, large() - between)
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    at_once, one_by_one = map(int, ran.stdout.split())
-
-    assert at_once >= 8 << 10
-    assert one_by_one <= 4 << 10
-
-
 def test_arrays_make_the_same_index_again() -> None:
     rng = np.random.default_rng(10)
     index = PSMIndex()
@@ -868,76 +791,31 @@ def test_arrays_make_the_same_index_again() -> None:
     assert (len(again), len(index)) == (10_000, 5000)
 
 
-@pytest.mark.parametrize("name", ["heads", "lows", "rests", "free", "state"])
+@pytest.mark.parametrize("name", ["values", "rows"])
 def test_arrays_that_do_not_fit_are_refused(name: str) -> None:
     index = PSMIndex()
     index.extend(np.arange(500, dtype=np.uint64), np.arange(500))
     arrays = index.arrays()
-    arrays[name] = arrays[name][:-1]
-
-    with pytest.raises(ValueError, match="do not fit together"):
-        PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95)
-
-
-def saved_index(fingerprints: int) -> dict[str, npt.NDArray[Any]]:
-    index = PSMIndex()
-    values = np.arange(fingerprints, dtype=np.uint64) << np.uint64(52)
-    index.extend(values, np.arange(fingerprints))
-    return {name: array.copy() for name, array in index.arrays().items()}
-
-
-NODE = 1 << 63
-
-
-@pytest.mark.parametrize(
-    ("name", "place", "number"),
-    [
-        ("state", tree.SIZE, 999),
-        ("state", leaf_allocator.FREE, -1),
-        ("state", tree.DEPTH, 0),
-        ("state", tree.DEPTH, 64),
-        ("heads", 0, 0),  # all nodes are lost
-        ("heads", 0, NODE),  # a root that is its own child
-        ("heads", 0, NODE | 1 << 20),
-        ("heads", 8, NODE | 1),  # a node that is its own child
-        ("heads", 15, 1 << 40 | 5),  # a leaf beyond the last line
-        ("heads", 15, (1 << 32) - 1),
-        ("heads", 15, 5 << 32),  # an empty leaf with a line
-        ("rests", 8, 1000),  # a page that is not known
-        ("free", -1, 1),  # a line in use
-    ],
-)
-def test_arrays_that_lead_out_of_themselves_are_refused(name: str, place: int, number: int) -> None:
-    arrays = saved_index(1000)
-    PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95, pages=1000)
-    arrays[name][place] = number
-
-    with pytest.raises(ValueError, match="do not fit together"):
-        PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95, pages=1000)
-
-
-def test_leaves_that_are_fuller_than_may_be_or_share_lines_are_refused() -> None:
-    full = saved_index(2000)
-    count = tree.FULLEST + 1
-    full["heads"] = np.array([count, 0, 0, 0, 0, 0, 0, 0], dtype=np.uint64)
-    full["free"] = (np.arange(full["free"].size) >= leaf_allocator.lines_for(count)).astype(np.uint8)
-    full["state"][[tree.NODES, tree.SIZE, tree.DEPTH, leaf_allocator.FREE]] = (
-        1,
-        count,
-        0,
-        full["free"].sum(),
-    )
-    shared = saved_index(1000)
-    leaves = np.flatnonzero((shared["heads"] > 0) & (shared["heads"] < NODE))
-    shared["heads"][leaves[1]] = shared["heads"][leaves[0]]
-
-    for arrays in (full, shared):
+    for broken in (
+        {other: array for other, array in arrays.items() if other != name},
+        arrays | {name: arrays[name][:-1]},
+        arrays | {name: arrays[name].astype(np.float64)},
+        arrays | {name: arrays[name].reshape(-1, 1)},
+    ):
         with pytest.raises(ValueError, match="do not fit together"):
-            PSMIndex.from_arrays(arrays, max_distance=3, recall=0.95)
+            PSMIndex.from_arrays(broken, max_distance=3, recall=0.95)
+
+
+def test_arrays_with_a_page_that_is_not_known_are_refused() -> None:
+    index = PSMIndex()
+    index.add(5, 99)
+    PSMIndex.from_arrays(index.arrays(), max_distance=3, recall=0.95, pages=100)
+
+    with pytest.raises(ValueError, match="do not fit together"):
+        PSMIndex.from_arrays(index.arrays(), max_distance=3, recall=0.95, pages=99)
 
 
 def test_an_index_made_of_arrays_grows_without_a_loss() -> None:
-    # So large that address space is reserved for the fingerprints.
     rng = np.random.default_rng(12)
     values = rng.integers(0, ALL_ONES, size=300_000, dtype=np.uint64)
     first = PSMIndex()
@@ -953,33 +831,6 @@ def test_an_index_made_of_arrays_grows_without_a_loss() -> None:
     assert all(int(value) in again for value in values[::97])
 
 
-@pytest.mark.parametrize("name", ["heads", "lows", "rests", "free", "state"])
-def test_arrays_that_are_missing_or_of_another_kind_are_refused(name: str) -> None:
-    arrays = saved_index(1000)
-    for broken in (
-        {other: array for other, array in arrays.items() if other != name},
-        arrays | {name: arrays[name].astype(np.float64)},
-        arrays | {name: arrays[name].reshape(-1, 1)},
-    ):
-        with pytest.raises(ValueError, match="do not fit together"):
-            PSMIndex.from_arrays(broken, max_distance=3, recall=0.95)
-
-
-@pytest.mark.parametrize("refused", [8, 4, 1])
-def test_address_space_for_some_arrays_only(refused: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    reserve = pool._reserved
-    monkeypatch.setattr(
-        pool, "_reserved", lambda slots, dtype: None if dtype.itemsize == refused else reserve(slots, dtype)
-    )
-    monkeypatch.setattr(pool, "_COPIED_SLOTS", 1 << 13)
-    index = PSMIndex()
-    values = np.random.default_rng(3).integers(0, ALL_ONES, size=60_000, dtype=np.uint64)
-    for start in range(0, len(values), 1000):
-        index.extend(values[start : start + 1000], np.arange(start, start + 1000))
-
-    assert all(int(value) in index for value in values)
-
-
 @pytest.mark.parametrize(("value", "row"), [(5, 1.5), (1.5, 5), ("a", 5), (None, 5)])
 def test_what_is_no_number_leaves_nothing_behind(value: Any, row: Any) -> None:
     index = PSMIndex()
@@ -989,25 +840,6 @@ def test_what_is_no_number_leaves_nothing_behind(value: Any, row: Any) -> None:
 
     assert len(index) == 1
     assert index.find_first(query(6)) == (7, 6, 0)
-
-
-def test_growing_without_reserved_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    # As on a system that does not reserve: arrays double by copies.
-    monkeypatch.setattr(pool, "_NO_RESERVE", {})
-    monkeypatch.setattr(pool, "_COPIED_SLOTS", 1 << 13)
-    index = PSMIndex()
-    values = np.random.default_rng(2).integers(0, ALL_ONES, size=30_000, dtype=np.uint64)
-    index.extend(values, np.arange(30_000))
-
-    assert len(pool.grown(np.ones(1 << 13), 0)) == 1 << 14
-    assert all(int(value) in index for value in values)
-
-
-def test_reserved_address_space_is_zero_and_keeps_what_was_there() -> None:
-    grown = pool.grown(np.arange(1 << 20, dtype=np.uint64), 0)
-
-    assert np.array_equal(grown[: 1 << 20], np.arange(1 << 20))
-    assert not grown[1 << 20 : 1 << 21].any()
 
 
 @pytest.mark.parametrize("max_distance", [1, 3, 6])

@@ -295,7 +295,6 @@ class TestFiles:
         file.unlink()
 
         detector = Detector(options, reader=reader)
-        detector.warm_up()
 
         assert detector.reader is reader
         assert reader.seconds == ReadingSeconds()

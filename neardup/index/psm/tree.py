@@ -1,333 +1,282 @@
-"""The tree of the PSM index, compiled by numba. No Python object is touched; the caller owns every array.
+"""The tree of prefixes of the PSM index: the Python twin of ``_tree.pyx``.
 
-The fingerprints stand in a tree of prefixes, three bits a level:
+The fingerprints stand in a tree of prefixes, three bits a level. A leaf that is full (:data:`LIMITS`) becomes
+a node of eight children. So the number of prefix bits (p of the thesis) is a local one. The number is larger
+where fingerprints are dense, and grows with the index, one leaf at a time.
 
-- ``heads`` (uint64): ``heads[0]`` is the root; node k has its eight children at ``heads[8 k : 8 k + 8]``, one
-  cache line. A head is a node or a leaf. A node has bit 63 set, and its number in the lower 32 bits. A leaf
-  has the number of its fingerprints in the lower 32 bits and, above them, the line where these fingerprints
-  begin.
-- ``lows`` (uint32): the lower 32 bits of each fingerprint. A probe reads these bits only, 16 in a cache line,
-  and the rest of the fingerprints that are near enough in these bits.
-- ``rests`` (uint64): the upper 32 bits of each fingerprint and, below them, its row.
-- ``free`` (uint8): 1 for a line that is not in use (:mod:`neardup.index.psm.leaf_allocator`).
-- ``state`` (int64): the numbers named below, and those of :mod:`neardup.index.psm.leaf_allocator`.
-
-``lows`` and ``rests`` stand in lines of eight slots. The fingerprints of a leaf stand together in an extent
-of lines, whose size follows from the number of fingerprints (:func:`lines_for`).
-
-A leaf that is full (``LIMITS``) becomes a node. So the number of prefix bits (p of the thesis) is a local
-one. The number is larger where fingerprints are dense, and grows with the index, one leaf at a time.
+The native tree has the lower 32 bits of a leaf's fingerprints side by side. A probe reads these bits only, 16
+in a cache line, and the rest of the fingerprints that are near enough in these bits.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from array import array
+from operator import index
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from neardup.compiled import lean
-from neardup.index.psm.leaf_allocator import LINE, TOP, allocate, allocate_free, extend, lines_for, release
+from neardup import native
+from neardup.index.base import ANY_NUMBER, Match, ProbeStats, check_max_distance, check_rows
+from neardup.index.psm.child_probability import DEEPEST, STEP
+from neardup.index.psm.walk import Learned, Search
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
-STEP = 3
-"""Bits a level."""
+    from neardup.fingerprint.simhash import Fingerprint
 
-CHILDREN = 1 << STEP
-
-DEEPEST = 21
-"""Level at which no bits are left that could divide a leaf (but the last): 63 bits are prefix."""
-
-LIMITS = np.array([160, 208, 270, 350, 454, 588, 763, 988], dtype=np.int64)
-"""Fingerprints a leaf may hold, one of these by its place. Comparing is cheap, sixteen at a time; probing
+LIMITS = (160, 208, 270, 350, 454, 588, 763, 988)
+"""Fingerprints a leaf may hold, one of these by its prefix. Comparing is cheap, sixteen at a time; probing
 more leaves is not.
 
 The limits are an eighth of a factor of eight apart. With one limit for all, the leaves of evenly spread
-fingerprints would all divide at once and grow together. Free memory would then always be of the wrong size.
+fingerprints would all divide at once and grow together. So would the time of a search, and memory.
 """
 
-SIZE, NODES, DEPTH = 0, 3, 4
-"""Places in ``state``: fingerprints stored; nodes in use, the root's line included; deepest level."""
-QUERIES, PROBES, EMPTY_PROBES, CANDIDATES = range(5, 9)
-COSTS = slice(QUERIES, CANDIDATES + 1)
-"""What searching has cost."""
-
-FULLEST = int(LIMITS.max())
 COPIES_FROM = 8
 """Level from which on a leaf of mostly copies may hold any number."""
+
 _LOOKS = 16
-
-_ONE = np.uint64(1)
-NODE = np.uint64(1 << 63)
-COUNT = np.uint64(0xFFFFFFFF)
-SHIFT = np.uint64(32)
-_UPPER = np.uint64(0xFFFFFFFF00000000)
-"""Parts of a head: the mark of a node; the number of its fingerprints, or of the node; how far up its first
-line stands.
-"""
-_CHILD = np.uint64(CHILDREN - 1)
+_GOLDEN = 0x9E3779B97F4A7C15
+_BITS = (1 << 64) - 1
 
 
-@lean
-def signed(number: np.uint64) -> int:
-    """A signed integer: numba turns an unsigned one with a signed one into a float."""
-    return np.int64(number)  # type: ignore[return-value]
+class Leaf:
+    """Fingerprints with the same prefix, and their rows."""
+
+    __slots__ = ("rows", "values")
+
+    def __init__(self) -> None:
+        self.values = array("Q")
+        self.rows = array("I")
+
+    def near(self, value: int, max_distance: int) -> Iterator[Match]:
+        """The fingerprints within the distance, in the order in which they stand."""
+        values = np.frombuffer(self.values[:], dtype=np.uint64)  # a copy, which another thread cannot change
+        distances = np.bitwise_count(values ^ np.uint64(value))
+        for place in np.flatnonzero(distances <= max_distance).tolist():
+            yield Match(self.rows[place], self.values[place], int(distances[place]))
+
+    def place(self, value: int, row: int | None) -> int:
+        """Where a fingerprint stands, under a row or, with None, under any; -1 if it is not there."""
+        for place, (stored, its_row) in enumerate(zip(self.values, self.rows, strict=True)):
+            if stored == value and row in {None, its_row}:
+                return place
+        return -1
+
+    def is_full(self, value: int, level: int) -> bool:
+        """Whether the leaf is to be divided: it is full, and its fingerprints are not mostly copies of one.
+
+        Dividing a leaf does not part copies. Copies would go down to the last level, where too few bits are
+        left behind the prefix to look for anything but the very same. Sixteen fingerprints are looked at (the
+        majority vote of Boyer and Moore 1981). Above :data:`COPIES_FROM` copies go on down, out of the way of
+        others.
+        """
+        if len(self.values) < limit_of(value, level) or level == DEEPEST:
+            return False
+        if level < COPIES_FROM:
+            return True
+        looked_at = [self.values[look * len(self.values) // _LOOKS] for look in range(_LOOKS)]
+        candidate, votes = 0, 0
+        for other in looked_at:
+            if votes == 0:
+                candidate = other
+            votes += 1 if other == candidate else -1
+        return looked_at.count(candidate) * 2 < _LOOKS
 
 
-@lean
-def popcount(bits: np.uint64) -> int:
-    """Number of ones, by the textbook sums in parallel (which LLVM knows as one instruction)."""
-    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+Below: TypeAlias = "Leaf | list[Below]"
+"""What stands below a prefix: a leaf, or the eight children of a node."""
 
 
-@lean
-def fingerprint_at(lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], slot: int) -> np.uint64:
-    """The fingerprint stored in a slot."""
-    return np.uint64((rests[slot] & _UPPER) | np.uint64(lows[slot]))
-
-
-@lean
-def row_at(rests: npt.NDArray[np.uint64], slot: int) -> int:
-    """The row under which it is stored."""
-    return signed(rests[slot] & ~_UPPER)
-
-
-@lean
-def put(
-    lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], slot: int, value: np.uint64, row: int
-) -> None:
-    """Store a fingerprint and its row in a slot."""
-    lows[slot] = value & ~_UPPER
-    rests[slot] = (value & _UPPER) | np.uint64(row)
-
-
-@lean
-def _move(lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], slot: int, to: int) -> None:
-    lows[to], rests[to] = lows[slot], rests[slot]
-
-
-@lean
-def limit_of(place: int) -> int:
-    """How many fingerprints the leaf whose head stands there may hold."""
-    return int(LIMITS[signed((np.uint64(place) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(61))])
-
-
-@lean
-def child_of(value: np.uint64, level: int) -> int:
+def child_of(value: int, level: int) -> int:
     """The three bits of a fingerprint that choose a child at a level."""
-    return signed((value >> np.uint64(64 - STEP - STEP * level)) & _CHILD)
+    return value >> (64 - STEP - STEP * level) & 7
 
 
-@lean
-def leaf(line: int, count: int) -> np.uint64:
-    """Head of a leaf."""
-    return (np.uint64(line) << SHIFT) | np.uint64(count)
+def limit_of(value: int, level: int) -> int:
+    """How many fingerprints a leaf at a level may hold that has this one's prefix."""
+    prefix = value >> (64 - STEP * level)
+    return LIMITS[(prefix * _GOLDEN & _BITS) >> 61]
 
 
-@lean
-def resized(
-    lows: npt.NDArray[np.uint32],
-    rests: npt.NDArray[np.uint64],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    head: np.uint64,
-    count: int,
-) -> np.uint64:
-    """Head of a leaf after its extent has been made to fit another number of fingerprints."""
-    line, before = signed(head >> SHIFT), signed(head & COUNT)
-    if 0 < before < count and (before - 1) // LINE == (count - 1) // LINE:
-        return leaf(line, count)  # the last line has room, as it has seven times out of eight
-    old, new = lines_for(before), lines_for(count)
-    if new == old or (new > old > 0 and extend(free, rests, state, line + old, new - old)):
-        return leaf(line, count)
-    # A leaf that shrinks moves, too: what it leaves is then as long as those that grow again ask for, and not
-    # in two pieces.
-    moved = allocate(free, rests, state, new) if new > old else allocate_free(free, rests, state, new)
-    if moved < 0:
-        release(free, rests, state, line + new, old - new)
-        return leaf(line, count)
-    for i in range(min(before, count)):
-        _move(lows, rests, line * LINE + i, moved * LINE + i)
-    release(free, rests, state, line, old)
-    return leaf(moved, count)
+@native.twin
+class PrefixTree:
+    """Fingerprints in a tree of prefixes, and the search among them."""
 
+    def __init__(self, *, max_distance: int, recall: float) -> None:
+        self.max_distance = check_max_distance(max_distance)
+        self.recall = recall
+        self.stats = ProbeStats()
+        self._learned = Learned(0.0, 0.0)
+        self._root: Below = Leaf()
+        self._size = 0
 
-@lean
-def divide(
-    heads: npt.NDArray[np.uint64],
-    lows: npt.NDArray[np.uint32],
-    rests: npt.NDArray[np.uint64],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    place: int,
-    level: int,
-) -> None:
-    """Turn a full leaf into a node and deal its fingerprints out to its children."""
-    line, count = signed(heads[place] >> SHIFT), signed(heads[place] & COUNT)
-    first, end = line * LINE, line * LINE + count
-    node = state[NODES]
-    state[NODES] = node + 1
-    state[DEPTH] = max(state[DEPTH], level + 1)
-    children = heads[node * CHILDREN : (node + 1) * CHILDREN]
-    children[:] = np.uint64(0)
-    for slot in range(first, end):
-        children[child_of(fingerprint_at(lows, rests, slot), level)] += _ONE
-    for child in range(CHILDREN):
-        children[child] |= (
-            np.uint64(allocate(free, rests, state, lines_for(signed(children[child])))) << SHIFT
-        )
-    for slot in range(first, end):
-        child = child_of(fingerprint_at(lows, rests, slot), level)
-        # The lower half counts down, so the first slots are filled last.
-        children[child] -= _ONE
-        to = signed(children[child] >> SHIFT) * LINE + signed(children[child] & COUNT)
-        _move(lows, rests, slot, to)
-    for slot in range(first, end):
-        children[child_of(fingerprint_at(lows, rests, slot), level)] += _ONE
-    release(free, rests, state, line, lines_for(count))
-    heads[place] = NODE | np.uint64(node)
+    def __len__(self) -> int:
+        return self._size
 
+    def __contains__(self, value: int) -> bool:
+        return self._leaf_of(value)[0].place(value, None) >= 0
 
-@lean
-def place_of(heads: npt.NDArray[np.uint64], value: np.uint64) -> tuple[int, int]:
-    """Where the head of a fingerprint's leaf stands, and its level."""
-    place, level = 0, 0
-    while heads[place] & NODE:
-        place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
-        level += 1
-    return place, level
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the fingerprints, their rows, and the nodes."""
+        return sum(12 * len(leaf.values) for leaf in _leaves(self._root)) + 64 * _nodes(self._root)
 
+    @property
+    def learned(self) -> tuple[float, float]:
+        """What the searches before have taught: :class:`neardup.index.psm.walk.Learned`."""
+        return self._learned.threshold, self._learned.saved
 
-ADDED, NO_ROOM = 0, 1
-"""What :func:`add` answers. ``NO_ROOM``: it is not stored, though leaves may have been divided; an array must
-grow first.
-"""
+    @learned.setter
+    def learned(self, learned: tuple[float, float]) -> None:
+        self._learned = Learned(*learned)
 
+    def add(self, value: int, row: int) -> None:
+        """See :class:`neardup.index.base.Index`."""
+        row = index(row)  # or a float would be found out too late
+        check_rows(row, row)
+        if not 0 <= value <= _BITS:
+            raise OverflowError(f"a fingerprint has 64 bits, which {value} has not")
+        parent: list[Below] = [self._root]
+        child, level = 0, 0
+        while True:
+            head = parent[child]
+            if isinstance(head, Leaf):
+                if not head.is_full(value, level):
+                    break
+                parent[child] = head = _divided(head, level)
+                if level == 0:
+                    self._root = head
+            parent, child, level = head, child_of(value, level), level + 1
+        head.values.append(value)
+        head.rows.append(row)
+        self._size += 1
 
-@lean
-def has_room(
-    heads: npt.NDArray[np.uint64],
-    lows: npt.NDArray[np.uint32],
-    rests: npt.NDArray[np.uint64],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    count: int,
-) -> bool:
-    """Whether a leaf of ``count`` can be divided, and one can be given an extent for one more.
+    def add_many(self, values: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint32]) -> None:
+        """Store many, both of shape (n,), as if they were added one after the other."""
+        if rows.shape != values.shape:
+            raise ValueError(f"{values.size} values take as many rows, not {rows.size}")
+        for value, row in zip(values.tolist(), rows.tolist(), strict=True):
+            self.add(value, row)
 
-    The children of the leaf take a line more each than the leaf has, and a quarter more for the sizes of
-    extents. Twice that is asked for, so that there are always some lines behind the last one in use. A
-    comparison of sixteen reads beyond the end of a leaf.
-    """
-    lines = state[TOP] + 2 * ((max(count, FULLEST) + 1) // LINE + 1 + CHILDREN) * 5 // 4
-    if lines > free.size or lines * LINE > lows.size or lines * LINE > rests.size:
-        return False
-    return bool((state[NODES] + 1) * CHILDREN <= heads.size)
-
-
-@lean
-def is_full(
-    lows: npt.NDArray[np.uint32], rests: npt.NDArray[np.uint64], head: np.uint64, place: int, level: int
-) -> bool:
-    """Whether a leaf is to be divided: the leaf is full, and its fingerprints are not mostly copies of one.
-
-    Dividing a leaf does not part copies. Copies would go down to the last level, where too few bits are left
-    behind the prefix to look for anything but the very same. Sixteen fingerprints are looked at (the majority
-    vote of Boyer and Moore 1981). Above :data:`COPIES_FROM` copies go on down, out of the way of others.
-    """
-    count = signed(head & COUNT)
-    if count < limit_of(place) or level == DEEPEST:
-        return False
-    if level < COPIES_FROM:
+    def remove(self, value: int, row: int) -> bool:
+        """Take a fingerprint out; the last of its leaf takes its place. False: it is not there."""
+        leaf, _ = self._leaf_of(value)
+        place = leaf.place(value, row)
+        if place < 0:
+            return False
+        leaf.values[place], leaf.rows[place] = leaf.values[-1], leaf.rows[-1]
+        leaf.values.pop()
+        leaf.rows.pop()
+        self._size -= 1
         return True
-    first = signed(head >> SHIFT) * LINE
-    candidate, votes, equal = np.uint64(0), 0, 0
-    for look in range(_LOOKS):
-        value = fingerprint_at(lows, rests, first + look * count // _LOOKS)
-        if votes == 0:
-            candidate = value
-        votes += 1 if value == candidate else -1
-    for look in range(_LOOKS):
-        equal += fingerprint_at(lows, rests, first + look * count // _LOOKS) == candidate
-    return equal * 2 < _LOOKS
+
+    def find_first(self, query: Fingerprint) -> Match | None:
+        """Any one match, or None (PSM_F)."""
+        matches = self._search(query.value, query.weights, 1)
+        return matches[0] if matches else None
+
+    def match_table(self, query: Fingerprint, most: int = ANY_NUMBER) -> npt.NDArray[np.uint64]:
+        """See :class:`neardup.index.base.Index`."""
+        matches = self._search(query.value, query.weights, most)
+        return np.array(matches, dtype=np.uint64).reshape(-1, 3)
+
+    def match_block(
+        self, values: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64], most: int, threshold: float
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], float]:
+        """Matches of queries, values (m,) and weights (m, 64), in a tree that nobody changes meanwhile.
+
+        Returns three things:
+
+        - the matches, in columns query, row, value, distance, shape (n, 4);
+        - the costs: queries, probes, empty probes, candidates;
+        - the threshold at the end.
+
+        A block starts with the threshold given, but with nothing saved. So each block meets the recall by
+        itself.
+        """
+        if weights.shape != (len(values), 64):
+            raise ValueError(f"{len(values)} queries have weights of shape ({len(values)}, 64)")
+        costs, learned = ProbeStats(), Learned(threshold, 0.0)
+        found = [
+            (query, *match)
+            for query, value in enumerate(values.tolist())
+            for match in self._searched(value, weights[query], most, costs, learned)
+        ]
+        table = np.array(found, dtype=np.uint64).reshape(-1, 4)
+        spent = np.array([costs.queries, costs.probes, costs.empty_probes, costs.candidates])
+        return table, spent, learned.threshold
+
+    def count_costs(self, costs: npt.NDArray[np.int64]) -> None:
+        """Add what a block has cost to :attr:`stats`."""
+        queries, probes, empty_probes, candidates = costs.tolist()
+        self.stats.queries += queries
+        self.stats.probes += probes
+        self.stats.empty_probes += empty_probes
+        self.stats.candidates += candidates
+
+    def nearest_from(self, cursor: int, value: int, rows: int, but: int) -> tuple[int, int | None]:
+        """Smallest distance from ``value``, in a part of the tree that begins at the prefix of ``cursor``,
+        under a row below ``rows`` other than ``but``; 65 if there is none. And where the next part begins;
+        None: nowhere.
+        """
+        leaf, level = self._leaf_of(cursor)
+        stored = np.frombuffer(leaf.values[:], dtype=np.uint64)
+        its_rows = np.frombuffer(leaf.rows[:], dtype=np.uint32)[: stored.size].astype(np.int64)
+        wanted = stored[: its_rows.size][(its_rows < rows) & (its_rows != but)]
+        smallest = int(np.bitwise_count(wanted ^ np.uint64(value)).min(initial=65))
+        shift = 64 - STEP * level
+        behind = ((cursor >> shift) + 1) << shift
+        return smallest, behind if behind <= _BITS else None
+
+    def contents(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        """All fingerprints and their rows, shape (n,), in the order of their prefixes."""
+        values, rows = array("Q"), array("I")
+        for leaf in _leaves(self._root):
+            values.extend(leaf.values)
+            rows.extend(leaf.rows)
+        return np.array(values, dtype=np.uint64), np.array(rows, dtype=np.uint32)
+
+    def _leaf_of(self, value: int) -> tuple[Leaf, int]:
+        """The leaf of a fingerprint, and its level."""
+        head, level = self._root, 0
+        while not isinstance(head, Leaf):
+            head, level = head[child_of(value, level)], level + 1
+        return head, level
+
+    def _search(self, value: int, weights: npt.NDArray[np.float64], most: int) -> list[Match]:
+        return self._searched(value, weights, most, self.stats, self._learned)
+
+    def _searched(
+        self, value: int, weights: npt.NDArray[np.float64], most: int, costs: ProbeStats, learned: Learned
+    ) -> list[Match]:
+        leaf, level = self._leaf_of(value)
+        search = Search(value, weights, self.max_distance, self.recall, most, costs, learned)
+        search.run(self._root, leaf, level)
+        return search.found
 
 
-@lean
-def add(
-    heads: npt.NDArray[np.uint64],
-    lows: npt.NDArray[np.uint32],
-    rests: npt.NDArray[np.uint64],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    value: np.uint64,
-    row: int,
-    place: int,
-    level: int,
-) -> int:
-    """Store a fingerprint in its leaf, which is divided first if it is full.
+def _divided(leaf: Leaf, level: int) -> list[Below]:
+    """The children of the node that a full leaf becomes."""
+    children = [Leaf() for _ in range(8)]
+    for value, row in zip(leaf.values, leaf.rows, strict=True):
+        child = children[child_of(value, level)]
+        child.values.append(value)
+        child.rows.append(row)
+    return [*children]
 
-    ``place`` and ``level`` are those of a head on the way to that leaf. They may also be those of a head that
-    was the leaf's before others were divided. 0 and 0 are those of the root.
-    """
-    while heads[place] & NODE:
-        place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
-        level += 1
-    count = signed(heads[place] & COUNT)
-    while has_room(heads, lows, rests, free, state, count):
-        if not is_full(lows, rests, heads[place], place, level):
-            break
-        divide(heads, lows, rests, free, state, place, level)
-        place = signed(heads[place] & COUNT) * CHILDREN + child_of(value, level)
-        count = signed(heads[place] & COUNT)
-        level += 1
+
+def _leaves(head: Below) -> Iterator[Leaf]:
+    if isinstance(head, Leaf):
+        yield head
     else:
-        return NO_ROOM
-    heads[place] = resized(lows, rests, free, state, heads[place], count + 1)
-    slot = signed(heads[place] >> SHIFT) * LINE + count
-    put(lows, rests, slot, value, row)
-    state[SIZE] += 1
-    return ADDED
+        for child in head:
+            yield from _leaves(child)
 
 
-@lean
-def locate(
-    heads: npt.NDArray[np.uint64],
-    lows: npt.NDArray[np.uint32],
-    rests: npt.NDArray[np.uint64],
-    value: np.uint64,
-    row: int,
-) -> int:
-    """Slot of a stored fingerprint, or -1; ``row`` -1: under any row."""
-    head = heads[place_of(heads, value)[0]]
-    first = signed(head >> SHIFT) * LINE
-    for slot in range(first, first + signed(head & COUNT)):
-        if fingerprint_at(lows, rests, slot) == value and (row < 0 or row_at(rests, slot) == row):
-            return slot
-    return -1
-
-
-@lean
-def remove(
-    heads: npt.NDArray[np.uint64],
-    lows: npt.NDArray[np.uint32],
-    rests: npt.NDArray[np.uint64],
-    free: npt.NDArray[np.uint8],
-    state: npt.NDArray[np.int64],
-    value: np.uint64,
-    row: int,
-) -> bool:
-    """Take a fingerprint out; the last of its leaf takes its slot. False: it is not there."""
-    slot = locate(heads, lows, rests, value, row)
-    if slot < 0:
-        return False
-    place, _ = place_of(heads, value)
-    head = heads[place]
-    last = signed(head >> SHIFT) * LINE + signed(head & COUNT) - 1
-    _move(lows, rests, last, slot)
-    heads[place] = resized(lows, rests, free, state, head, signed(head & COUNT) - 1)
-    state[SIZE] -= 1
-    return True
+def _nodes(head: Below) -> int:
+    return 0 if isinstance(head, Leaf) else 1 + sum(map(_nodes, head))

@@ -71,7 +71,7 @@ def restore(data: bytes) -> None:
 def seeds() -> Iterator[bytes]:
     small: Arrays = {
         "pages/records": np.arange(6, dtype=np.uint64).reshape(2, 3),
-        "index/state": np.zeros(10, dtype=np.int64),
+        "index/values": np.zeros(10, dtype=np.uint64),
         "sketches/rows": np.arange(3),
         "nothing": np.empty((0, 2), dtype=np.float32),
     }

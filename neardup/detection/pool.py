@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import sys
 from typing import Any
@@ -16,7 +15,6 @@ _RESERVED_SLOTS = 1 << 32
 """Address space that is then reserved: 32 GiB for 64-bit numbers, of which only what is written to becomes
 memory.
 """
-_LARGE_PAGE = 1 << 21
 _NO_RESERVE = {"linux": 0x4000, "darwin": 0x40}
 """MAP_NORESERVE, which Python's mmap names from 3.13 on only."""
 
@@ -50,19 +48,3 @@ def _reserved(slots: int, dtype: np.dtype[Any]) -> npt.NDArray[Any] | None:
     except (AttributeError, KeyError, OSError, OverflowError, ValueError):
         return None
     return np.frombuffer(space, dtype=dtype)
-
-
-def fill_soon(array: npt.NDArray[Any], first: int, last: int) -> None:
-    """Ask for large pages (2 MB) for ``array[first:last]``, into which much is about to be written at once.
-
-    Searches then take up to a tenth less time. What grows bit by bit does without: now and then an insertion
-    would wait 15 ms for such a page.
-    """
-    space = array.base.obj if isinstance(array.base, memoryview) else None
-    if not isinstance(space, mmap.mmap) or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return
-    start = first * array.itemsize // _LARGE_PAGE * _LARGE_PAGE
-    end = last * array.itemsize // _LARGE_PAGE * _LARGE_PAGE  # not beyond it, where it may grow bit by bit
-    if end > start:
-        with contextlib.suppress(OSError):  # the system has none
-            space.madvise(mmap.MADV_HUGEPAGE, start, end - start)
