@@ -21,8 +21,7 @@ LOWEST = [
     "tests/text/test_words.py",  # regex, icu4py
     "tests/text/test_features.py",  # mmh3, PyStemmer
     "tests/fingerprint",  # NumPy
-    "tests/index/test_index.py",  # numba
-    "tests/index/test_compiled.py",
+    "tests/index/test_index.py",
     "tests/detection/test_detector.py",
     "tests/detection/test_twins.py::TestScopes",  # tldextract
     "tests/collection/test_matching.py",  # PyArrow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import TYPE_CHECKING
 
@@ -22,33 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["database_url"]
 
-# A first call may compile, and a machine may be busy: no example has a time limit.
+# A machine may be busy: no example has a time limit.
 settings.register_profile("neardup", deadline=None)
 settings.load_profile("neardup")
 
 
 def pytest_configure() -> None:
-    """Refuse a native core that is older than its sources, and forget machine code of numba that is."""
+    """Refuse a native core that is older than its sources."""
     for source in (ROOT / "neardup").rglob("*.pyx"):
         built = source.with_suffix(EXTENSION_SUFFIXES[0])
         if built.exists() and built.stat().st_mtime < source.stat().st_mtime:
             raise pytest.UsageError(f"{built.name} is older than {source.name}; run: python hatch_build.py")
-    _forget_old_machine_code()
-
-
-def _forget_old_machine_code() -> None:
-    """Forget cached machine code that is older than any source of such code.
-
-    numba looks at a function's own file only, but the machine code may have parts of functions of other
-    files in it. Whoever edits the package would run half of it as it was.
-    """
-    cached = list((ROOT / "neardup").rglob("__pycache__/*.nbi"))
-    sources = {path.parent.parent / f"{path.name.partition('.')[0]}.py" for path in cached}
-    changed = max((source.stat().st_mtime for source in sources if source.exists()), default=0.0)
-    for path in cached:
-        with contextlib.suppress(OSError):  # another process of this run has dropped it
-            if path.stat().st_mtime < changed:
-                path.unlink()
 
 
 collect_ignore = ["support"]

@@ -18,8 +18,6 @@ OWNERS = {
     "scrapy": ("neardup.scrapy", "neardup.cli", "crawler"),
     "twisted": ("neardup.scrapy",),
     "itemadapter": ("neardup.scrapy",),
-    "numba": ("neardup.compiled", "neardup.index.psm.instructions"),
-    "llvmlite": ("neardup.index.psm.instructions",),
     "pyarrow": ("neardup.parquet", "neardup.collection.fingerprint_files", "neardup.store.archive.parquet"),
     "matplotlib": ("neardup.evaluation.plot",),
     "bs4": ("neardup.text.visible_text",),
@@ -32,7 +30,7 @@ OWNERS = {
 """Who may import which library."""
 
 ROOMS = (
-    ("errors", "compiled", "native", "parquet", "address"),
+    ("errors", "native", "parquet", "address"),
     ("text",),
     ("fingerprint",),
     ("index",),

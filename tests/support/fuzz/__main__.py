@@ -10,8 +10,8 @@ that is named. A crash of the interpreter ends the run; libFuzzer writes the inp
 that found something belong, as small as they can be, into ``tests/support/fuzz/found``. Such inputs are seeds
 from then on, and ``tests/faults/test_fuzz.py`` runs them.
 
-Only the Python code of neardup and BeautifulSoup is instrumented, not libxml2, Arrow or NumPy. numba's loops
-run with their bounds checked.
+Only the Python code of neardup and BeautifulSoup is instrumented, not the native core, libxml2, Arrow or NumPy.
+``NEARDUP_BOUNDSCHECK=1 python hatch_build.py`` builds a native core that checks its bounds.
 """
 
 from __future__ import annotations
@@ -37,15 +37,6 @@ SLOWEST = 10.0
 
 _LARGEST = 1 << 16
 _INSTRUMENTED = ["neardup", "bs4"]
-_COMPILED = [
-    "neardup.compiled",
-    "neardup.index.psm.bulk", "neardup.index.psm.leaf_allocator",
-    "neardup.index.psm.flips", "neardup.index.psm.instructions", "neardup.index.psm.tree",
-    "neardup.index.psm.leaves", "neardup.index.psm.many", "neardup.index.psm.child_probability",
-    "neardup.index.psm.validation", "neardup.index.table_kernels", "neardup.index.psm.search_queue",
-    "neardup.index.psm.walk",
-]  # fmt: skip
-"""numba cannot compile what is instrumented."""
 
 
 class Watch:
@@ -98,18 +89,16 @@ def main() -> None:
     seeds = folder / "seeds"
     for each in (corpus, faults, seeds):
         each.mkdir(parents=True, exist_ok=True)
-    # Machine code with checked bounds must not be mistaken for the other, so it has a cache of its own.
-    os.environ.update(NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(faults.with_name("neardup-fuzz-numba")))
 
     import atheris
 
-    with atheris.instrument_imports(include=_INSTRUMENTED, exclude=_COMPILED):
+    with atheris.instrument_imports(include=_INSTRUMENTED):
         from tests.support.fuzz import targets
     warnings.simplefilter("error")
     watch = Watch(targets.TARGETS[arguments.target].run, faults, arguments.target)
     for number, seed in enumerate(targets.seeds(arguments.target)):
         (seeds / f"{number:04}").write_bytes(seed)
-        watch(seed)  # compiles what would otherwise count as time of the first input
+        watch(seed)
     print(f"{len(list(seeds.iterdir()))} seeds; faults go to {faults}", flush=True)
     options = [
         f"-max_len={_LARGEST}", "-timeout=120", "-rss_limit_mb=4096", "-print_final_stats=1",
