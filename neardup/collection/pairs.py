@@ -168,9 +168,10 @@ def mask_of(bits: npt.NDArray[np.int64]) -> int:
 
 @native.twin
 def divide(values: Values, rows: Rows, bits: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
-    """Sort ``values`` and ``rows``, both (n,), by 1 to 30 bits, in place and stably; returns where each group
-    begins, and the end, (2^w + 1,). The native twin raises ValueError for arguments that are not of this
-    form.
+    """Sort ``values`` and ``rows``, both (n,), by w bits (1 to 30), in place and stably.
+
+    Returns where each group begins, and the end, (2^w + 1,). The native twin raises ValueError for arguments
+    that are not of this form.
     """
     prefixes = prefixes_of(values, bits)
     order = np.argsort(prefixes, kind="stable")
