@@ -217,8 +217,9 @@ def _spare_the_garbage_collector() -> None:
     """Once a process, take the objects of all modules out of what each full collection walks through.
 
     SQLAlchemy, NumPy and Scrapy bring objects that live as long as the process. Walking through them in each
-    full collection took 6 to 12 % of the processor time of a crawl of 346 pages. The function freezes only once. What is frozen is never collected, which is right for modules. Freezing again would
-    keep alive the remains of every crawl of a process that runs many.
+    full collection took 6 to 12 % of the processor time of a crawl of 346 pages. The function freezes only
+    once. What is frozen is never collected, which is right for modules. Freezing again would keep alive the
+    remains of every crawl of a process that runs many.
     """
     if gc.get_freeze_count() == 0:
         gc.collect()

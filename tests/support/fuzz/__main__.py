@@ -10,8 +10,8 @@ that is named. A crash of the interpreter ends the run; libFuzzer writes the inp
 that found something belong, as small as they can be, into ``tests/support/fuzz/found``. Such inputs are seeds
 from then on, and ``tests/faults/test_fuzz.py`` runs them.
 
-Only the Python code of neardup and BeautifulSoup is instrumented, not the native core, libxml2, Arrow or NumPy.
-``NEARDUP_BOUNDSCHECK=1 python hatch_build.py`` builds a native core that checks its bounds.
+Only the Python code of neardup and BeautifulSoup is instrumented, not the native core, libxml2, Arrow or
+NumPy. ``NEARDUP_BOUNDSCHECK=1 python hatch_build.py`` builds a native core that checks its bounds.
 """
 
 from __future__ import annotations
