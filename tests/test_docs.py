@@ -81,7 +81,7 @@ class TestSettings:
     def test_pages_name_no_other(self, page: Path) -> None:
         named = set(re.findall(r"NEARDUP_[A-Z_]+(?![A-Z_…])", page.read_text()))
 
-        of_the_native_core = {"NEARDUP_NATIVE", "NEARDUP_BOUNDSCHECK"}
+        of_the_native_core = {"NEARDUP_NATIVE", "NEARDUP_BOUNDSCHECK", "NEARDUP_INSTRUCTIONS"}
         assert named - {"NEARDUP_MAX_"} - of_the_native_core <= set(SETTINGS)
 
     def test_defaults_are_those_of_the_code(self, monkeypatch: pytest.MonkeyPatch) -> None:

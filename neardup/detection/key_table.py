@@ -7,8 +7,8 @@ are:
 - ``keys``, shape (n, 2), dtype int64: the two halves of the key that lives in a slot;
 - ``rows``, shape (n,), dtype int32: the key's row number plus one; 0 marks an empty slot.
 
-A key lives in its home slot, or in the first slot behind it that was empty when the key came (linear probing;
-Knuth, The Art of Computer Programming, vol. 3, 6.4). Behind the last slot comes the first. At least one slot
+A key lives in its home slot, or in the first slot behind it that was empty when the key came. The method is
+linear probing (Knuth 1998, The Art of Computer Programming 3, section 6.4). Behind the last slot comes the first. At least one slot
 of a shard is empty, or a search would not end.
 """
 
@@ -108,7 +108,7 @@ class KeyTable:
         """Store row numbers of shape (n,) under keys of shape (n, 2), the later the stronger.
 
         Raises ValueError for arrays of other types or shapes, and OverflowError if a row is not from 0 to
-        2^31 − 2; then nothing is stored.
+        2^31 − 2. Nothing is stored then.
         """
         if keys.dtype != np.int64 or rows.dtype != np.int64 or keys.shape != (rows.size, 2):
             raise ValueError(f"keys {keys.dtype} {keys.shape} and rows {rows.dtype} {rows.shape}")

@@ -110,7 +110,7 @@ class Search:
     """One query: what it has found, and what it has cost so far.
 
     ``every``: all matches are looked for, each entry once; else the search is over with the first. The native
-    class keeps the interpreter's lock, since a search mostly takes microseconds: to get the lock back from a
+    class keeps the interpreter's lock. A search mostly takes microseconds, and to get the lock back from a
     thread that computes may take thousands of them.
     """
 

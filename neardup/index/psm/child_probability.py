@@ -21,8 +21,8 @@ PAD = STEP
 def sums_behind(odds: list[float], max_distance: int) -> tuple[list[list[float]], list[list[float]]]:
     """Sums of products of the 64 odds that bits differ.
 
-    The first result, ``behind[level][PAD + s]``, is the sum over all sets of s bits behind that level's
-    prefix of the product of their odds, for s up to ``max_distance``. The second result,
+    Every set of s bits behind a level's prefix has a product of odds. The first result,
+    ``behind[level][PAD + s]``, is the sum of these products, for s up to ``max_distance``. The second result,
     ``patterns[level][b]``, is the product of the odds of the bits of a level that are set in b.
     """
     behind = [[0.0] * (PAD + max_distance + 1) for _ in range(LEVELS + 1)]
@@ -43,8 +43,9 @@ def sums_behind(odds: list[float], max_distance: int) -> tuple[list[list[float]]
 
 
 def shares_of_children(behind: list[float], patterns: list[float], budget: int) -> list[float]:
-    """Probability of each of eight children, by the bits that are flipped to reach it, divided by the product
-    of the odds of the bits flipped before.
+    """Probability of each of eight children, by the bits that are flipped to reach it.
+
+    The probability is divided by the product of the odds of the bits flipped before.
 
     - ``behind``: the sums of the children's level.
     - ``patterns``: those of the level itself.

@@ -220,9 +220,10 @@ class PrefixTree:
         self.stats.candidates += candidates
 
     def nearest_from(self, cursor: int, value: int, rows: int, but: int) -> tuple[int, int | None]:
-        """Smallest distance from ``value``, in a part of the tree that begins at the prefix of ``cursor``,
-        under a row below ``rows`` other than ``but``; 65 if there is none. And where the next part begins;
-        None: nowhere.
+        """Smallest distance from ``value`` in a part of the tree, which begins at the prefix of ``cursor``.
+
+        Rows below ``rows`` other than ``but`` count; 65 if there is none. The second result says where the
+        next part begins; None: nowhere.
         """
         leaf, level = self._leaf_of(cursor)
         stored = np.frombuffer(leaf.values[:], dtype=np.uint64)
