@@ -8,8 +8,8 @@ are:
 - ``rows``, shape (n,), dtype int32: the key's row number plus one; 0 marks an empty slot.
 
 A key lives in its home slot, or in the first slot behind it that was empty when the key came. The method is
-linear probing (Knuth 1998, The Art of Computer Programming 3, section 6.4). Behind the last slot comes the first. At least one slot
-of a shard is empty, or a search would not end.
+linear probing (Knuth 1998, The Art of Computer Programming 3, section 6.4). Behind the last slot comes the
+first. At least one slot of a shard is empty, or a search would not end.
 """
 
 from __future__ import annotations
