@@ -78,7 +78,7 @@ def crawl(
             environment["NUMBA_CACHE_DIR"] = f"{folder}/cache"
         started = time.perf_counter()
         process = subprocess.Popen(
-            [python, "-m", "scrapy", "runspider", str(spider)],
+            [python, "-m", "scrapy", "runspider", "--loglevel=ERROR", str(spider)],
             cwd=folder, env=environment, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert process.stdout is not None

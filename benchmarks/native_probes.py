@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROUNDS = 5
 QUERIES = 20_000
 BATCH = 1_000_000
+LEAST_BYTES = 200
 
 
 def skewed(count: int, seed: int) -> npt.NDArray[np.uint64]:
@@ -41,8 +42,7 @@ def skewed(count: int, seed: int) -> npt.NDArray[np.uint64]:
 
 
 def queries(values: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]:
-    """Edited copies of fingerprints: normal bit weights, each of which the edit moves by a normal difference.
-    """
+    """Edited copies of fingerprints: normal bit weights, each of which the edit moves by a normal difference."""
     rng = np.random.default_rng(3)
     bits = np.unpackbits(values.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
     weights = np.abs(rng.normal(size=bits.shape)) * np.where(bits, 1.0, -1.0)
@@ -69,12 +69,13 @@ def read(folder: str) -> dict[str, Any]:
     from neardup.detection.detector import DetectorOptions
 
     reader = DetectorOptions().make_reader()
-    pages = [path.read_bytes() for path in sorted(Path(folder).rglob("*.html"))][:300]
+    files = [path for path in sorted(Path(folder).rglob("*.html")) if path.stat().st_size > LEAST_BYTES][:300]
+    pages = [path.read_bytes() for path in files]
     total, values = 0.0, []
     for body in pages:
         best = float("inf")
         for _ in range(ROUNDS):
-            root = html.fromstring(body or b"<html></html>", parser=html.HTMLParser(encoding="utf-8"))
+            root = html.fromstring(body, parser=html.HTMLParser(encoding="utf-8"))
             started = time.perf_counter()
             reading = reader.read_tree("http://host/page.html", root)
             best = min(best, time.perf_counter() - started)
