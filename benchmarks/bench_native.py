@@ -24,7 +24,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -218,4 +217,4 @@ def size_of(python: Path) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
