@@ -193,7 +193,7 @@ static inline int neardup_instructions(void)
     const char *most = getenv("NEARDUP_INSTRUCTIONS");
     if (most && strcmp(most, "baseline") == 0)
         return NEARDUP_BASELINE;
-    if (__builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512f")
+    if (__builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512dq")
         && !(most && strcmp(most, "avx2") == 0))
         return NEARDUP_AVX512;
     if (__builtin_cpu_supports("avx2"))
@@ -205,6 +205,8 @@ static inline int neardup_instructions(void)
 static neardup_next64_function *neardup_next64 = neardup_next64_baseline;
 static neardup_next32_function *neardup_next32 = neardup_next32_baseline;
 static neardup_differing_function *neardup_differing = neardup_differing_baseline;
+/* Whether the functions that are named "wide" can be called. */
+static int neardup_is_wide = 0;
 
 /* To be called once when a module is imported that searches with these. */
 static inline void neardup_choose_instructions(void)
@@ -215,6 +217,7 @@ static inline void neardup_choose_instructions(void)
         neardup_next64 = neardup_next64_avx512;
         neardup_next32 = neardup_next32_avx512;
         neardup_differing = neardup_differing_avx512;
+        neardup_is_wide = 1;
         break;
     case NEARDUP_AVX2:
         neardup_next64 = neardup_next64_avx2;
@@ -224,5 +227,135 @@ static inline void neardup_choose_instructions(void)
     }
 #endif
 }
+
+/* Which of 64 bytes are zero; the lowest bit is that of the first. */
+static inline uint64_t neardup_zeros64(const uint8_t *bytes)
+{
+    uint64_t zeros = 0;
+#ifdef NEARDUP_X86
+    for (int i = 0; i < 64; i += 16) {
+        __m128i equal = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(bytes + i)), _mm_setzero_si128());
+        zeros |= (uint64_t)(unsigned)_mm_movemask_epi8(equal) << i;
+    }
+#else
+    for (int i = 0; i < 64; i++)
+        zeros |= (uint64_t)(bytes[i] == 0) << i;
+#endif
+    return zeros;
+}
+
+#ifdef NEARDUP_X86
+#define NEARDUP_WIDE __attribute__((target("avx512f,avx512dq")))
+
+/* The finaliser of murmur3. */
+NEARDUP_WIDE static inline __m512i neardup_mix8(__m512i values)
+{
+    values = _mm512_xor_si512(values, _mm512_srli_epi64(values, 33));
+    values = _mm512_mullo_epi64(values, _mm512_set1_epi64((long long)0xFF51AFD7ED558CCDu));
+    values = _mm512_xor_si512(values, _mm512_srli_epi64(values, 33));
+    values = _mm512_mullo_epi64(values, _mm512_set1_epi64((long long)0xC4CEB9FE1A85EC53u));
+    return _mm512_xor_si512(values, _mm512_srli_epi64(values, 33));
+}
+
+/* SimHash: add each weight to the sums of the bits that are 1 in the hash, subtract it from the others. The
+ * first sum is that of the highest bit. */
+NEARDUP_WIDE static inline void neardup_accumulate_wide(
+    const uint64_t *hashes, const double *weights, ptrdiff_t count, double *sums)
+{
+    const __m512i backwards = _mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    __m512d of_byte[8];
+    for (int j = 0; j < 8; j++)
+        of_byte[j] = _mm512_permutexvar_pd(backwards, _mm512_loadu_pd(sums + 56 - 8 * j));
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const __m512d more = _mm512_set1_pd(weights[i]), less = _mm512_set1_pd(-weights[i]);
+        for (int j = 0; j < 8; j++) {
+            __mmask8 ones = (__mmask8)(hashes[i] >> 8 * j);
+            of_byte[j] = _mm512_add_pd(of_byte[j], _mm512_mask_blend_pd(ones, less, more));
+        }
+    }
+    for (int j = 0; j < 8; j++)
+        _mm512_storeu_pd(sums + 56 - 8 * j, _mm512_permutexvar_pd(backwards, of_byte[j]));
+}
+
+/* A hash for each run of so many words; `count` runs. */
+NEARDUP_WIDE static inline void neardup_shingles_wide(
+    const uint64_t *hashes, ptrdiff_t width, ptrdiff_t count, uint64_t *made)
+{
+    const __m512i step = _mm512_set1_epi64((long long)0x9E3779B97F4A7C15u);
+    for (ptrdiff_t i = 0; i < count; i += 8) {
+        __mmask8 there = count - i >= 8 ? 255 : (__mmask8)((1u << (count - i)) - 1);
+        __m512i value = _mm512_set1_epi64(width);
+        for (ptrdiff_t j = 0; j < width; j++)
+            value = _mm512_xor_si512(
+                neardup_mix8(_mm512_add_epi64(value, step)), _mm512_maskz_loadu_epi64(there, hashes + i + j));
+        _mm512_mask_storeu_epi64(made + i, there, neardup_mix8(value));
+    }
+}
+
+/* What eight elements draw in a turn, and the places that they draw for. */
+NEARDUP_WIDE static inline __m512i neardup_draw8(
+    __m512i elements, __m512i salt, __m512i stamp, __m512i size, __m512i *place)
+{
+    __m512i drawn = neardup_mix8(_mm512_add_epi64(elements, salt));
+    *place = _mm512_srli_epi64(_mm512_mul_epu32(_mm512_srli_epi64(drawn, 32), size), 32);
+    return _mm512_or_si512(stamp, _mm512_and_si512(drawn, _mm512_set1_epi64(0xFFFFFFFF)));
+}
+
+/* Turns of a sketch of up to 1,024 places until none is empty, or to the last turn, below the number of
+ * places: draw each element for a place, and keep the least that is drawn for it. `empty` has a bit for each
+ * place that is empty, 16 numbers. Returns the turn that would be next. */
+NEARDUP_WIDE static inline uint64_t neardup_draw_wide(
+    const uint64_t *elements, ptrdiff_t count, uint64_t turn, uint64_t last,
+    uint64_t *values, uint64_t size, uint64_t *empty)
+{
+    enum { AT_ONCE = 64 };
+    uint64_t places[AT_ONCE + 8], drawn[AT_ONCE + 8];
+    for (; turn <= last; turn++) {
+        /* What was full before this turn stays as it is, since stamps grow. */
+        const __m512i first = _mm512_loadu_si512(empty), second = _mm512_loadu_si512(empty + 8);
+        const __m512i salt = _mm512_set1_epi64((long long)(turn * 0x9E3779B97F4A7C15u));
+        const __m512i stamp = _mm512_set1_epi64((long long)(turn << 32));
+        if (_mm512_test_epi64_mask(_mm512_or_si512(first, second), _mm512_set1_epi64(-1)) == 0)
+            break;
+        for (ptrdiff_t i = 0; i < count; i += AT_ONCE) {
+            int kept = 0;
+            for (ptrdiff_t j = i; j < count && j < i + AT_ONCE; j += 8) {
+                __mmask8 there = count - j >= 8 ? 255 : (__mmask8)((1u << (count - j)) - 1);
+                __m512i place, value = _mm512_maskz_loadu_epi64(there, elements + j);
+                value = neardup_draw8(value, salt, stamp, _mm512_set1_epi64((long long)size), &place);
+                __m512i words = _mm512_permutex2var_epi64(first, _mm512_srli_epi64(place, 6), second);
+                __m512i bits = _mm512_and_si512(place, _mm512_set1_epi64(63));
+                bits = _mm512_sllv_epi64(_mm512_set1_epi64(1), bits);
+                __mmask8 wanted = _mm512_mask_test_epi64_mask(there, words, bits);
+                _mm512_storeu_si512(places + kept, _mm512_maskz_compress_epi64(wanted, place));
+                _mm512_storeu_si512(drawn + kept, _mm512_maskz_compress_epi64(wanted, value));
+                kept += __builtin_popcount(wanted);
+            }
+            for (int j = 0; j < kept; j++) {
+                uint64_t at = places[j];
+                if (values[at] == UINT64_MAX)
+                    empty[at / 64] ^= (uint64_t)1 << at % 64;
+                values[at] = drawn[j] < values[at] ? drawn[j] : values[at];
+            }
+        }
+    }
+    return turn;
+}
+#else
+static inline void neardup_accumulate_wide(
+    const uint64_t *hashes, const double *weights, ptrdiff_t count, double *sums)
+{
+}
+static inline void neardup_shingles_wide(
+    const uint64_t *hashes, ptrdiff_t width, ptrdiff_t count, uint64_t *made)
+{
+}
+static inline uint64_t neardup_draw_wide(
+    const uint64_t *elements, ptrdiff_t count, uint64_t turn, uint64_t last,
+    uint64_t *values, uint64_t size, uint64_t *empty)
+{
+    return turn;
+}
+#endif
 
 #endif

@@ -1,6 +1,6 @@
 """What native modules take from ``_bits.h``: population counts, and the search for a number near another."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "neardup/fingerprint/_bits.h" nogil:
@@ -24,3 +24,21 @@ cdef extern from "neardup/fingerprint/_bits.h" nogil:
     )
     # To be called once, when a module that searches is imported.
     void choose_instructions "neardup_choose_instructions"()
+    # Which of 64 bytes are zero; the lowest bit is that of the first.
+    uint64_t zeros64 "neardup_zeros64"(const uint8_t *bytes)
+    # Whether the functions that are named "wide" can be called.
+    bint is_wide "neardup_is_wide"
+    # SimHash: add each weight to the sums of the bits that are 1 in the hash, subtract it from the others.
+    void accumulate_wide "neardup_accumulate_wide"(
+        const uint64_t *hashes, const double *weights, Py_ssize_t count, double *sums
+    )
+    # A hash for each run of ``width`` words; ``count`` runs.
+    void shingles_wide "neardup_shingles_wide"(
+        const uint64_t *hashes, Py_ssize_t width, Py_ssize_t count, uint64_t *made
+    )
+    # Turns of a sketch of up to 1,024 places until none is empty, or to ``last``, below the number of places.
+    # ``empty`` has a bit for each place that is empty, 16 numbers. Returns the turn that would be next.
+    uint64_t draw_wide "neardup_draw_wide"(
+        const uint64_t *elements, Py_ssize_t count, uint64_t turn, uint64_t last,
+        uint64_t *values, uint64_t size, uint64_t *empty
+    )

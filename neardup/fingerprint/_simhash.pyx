@@ -2,6 +2,9 @@
 
 from libc.stdint cimport uint64_t
 
+from neardup.fingerprint._bits cimport accumulate_wide, choose_instructions, is_wide
+
+choose_instructions()
 
 cdef double[256][8] SIGNS
 """For each byte +1 where a bit of it is 1, else −1; the most significant bit comes first."""
@@ -13,19 +16,26 @@ for _byte in range(256):
 
 
 def accumulate(const uint64_t[::1] hashes, const double[::1] weights, double[::1] bit_weights):
-    cdef uint64_t value
-    with nogil:
-        value = add_all(hashes, weights, bit_weights)
+    if weights.shape[0] != hashes.shape[0] or bit_weights.shape[0] != 64:
+        raise ValueError("each hash needs a weight, and there are 64 bit weights")
+    cdef uint64_t value = 0
+    cdef int j
+    if hashes.shape[0]:
+        if is_wide:
+            accumulate_wide(&hashes[0], &weights[0], hashes.shape[0], &bit_weights[0])
+        else:
+            add_all(hashes, weights, bit_weights)
+    for j in range(64):
+        value = value << 1 | (bit_weights[j] > 0.0)
     return value
 
 
-cdef uint64_t add_all(
+cdef void add_all(
     const uint64_t[::1] hashes, const double[::1] weights, double[::1] bit_weights
 ) noexcept nogil:
     cdef double[16] sums  # so few that a processor keeps them in its registers
     cdef const double* high
     cdef const double* low
-    cdef uint64_t value = 0
     cdef Py_ssize_t i
     cdef int first, j
     for first in range(0, 64, 16):
@@ -39,5 +49,3 @@ cdef uint64_t add_all(
                 sums[8 + j] += weights[i] * low[j]
         for j in range(16):
             bit_weights[first + j] = sums[j]
-            value = value << 1 | (sums[j] > 0.0)
-    return value

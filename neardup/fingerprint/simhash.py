@@ -113,7 +113,11 @@ def accumulate(
 ) -> int:
     """Add each feature's weight to W_j where bit j of its hash is 1, else subtract it; then
     take the signs.
+
+    Raises ValueError if there are not as many weights as hashes, or not 64 bit weights.
     """
+    if weights.shape != hashes.shape or bit_weights.shape != (FINGERPRINT_BITS,):
+        raise ValueError("each hash needs a weight, and there are 64 bit weights")
     for first in range(0, hashes.size, _BLOCK):
         some = hashes[first : first + _BLOCK].astype(">u8")
         bits = np.unpackbits(some.view(np.uint8)).reshape(-1, FINGERPRINT_BITS)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neardup import native
 from neardup.errors import ConfigurationError
 from neardup.text import feature_kernels
 
@@ -88,8 +89,13 @@ def check_size(size: int) -> int:
     return size
 
 
+@native.twin
 def compact(sketch: Hashes) -> Compact:
-    """The lowest bit of each place; shape (size // 64,), dtype uint64."""
+    """The lowest bit of each place, shape (size // 64,), dtype uint64; ValueError if 64 does not divide the
+    size.
+    """
+    if sketch.size % _WORD_BITS:
+        raise ValueError(f"the number of places must be a multiple of {_WORD_BITS}, not {sketch.size}")
     return np.packbits((sketch & np.uint64(1)).astype(np.uint8)).view("<u8").astype(np.uint64)
 
 

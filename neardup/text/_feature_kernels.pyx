@@ -2,61 +2,81 @@
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
+from neardup.fingerprint._bits cimport choose_instructions, draw_wide, is_wide, popcount, shingles_wide
 from neardup.text._murmur cimport mix
+
+choose_instructions()
 
 
 cdef uint64_t STEP = 0x9E3779B97F4A7C15
+cdef uint64_t NOTHING = ~<uint64_t>0  # drawn for a place so far
 cdef Py_ssize_t FEW = 64
+cdef Py_ssize_t MOST = 0xFFFFFFFF
 
 
 def count(const uint64_t[::1] hashes, uint64_t salt):
-    made = np.empty(hashes.shape[0], dtype=np.uint64)
-    counts = np.empty(hashes.shape[0], dtype=np.float64)
-    cdef uint64_t slots = 16
-    while slots < 2 * <uint64_t>hashes.shape[0]:
+    cdef Py_ssize_t size = hashes.shape[0], slots = 64, found = 0
+    if size > MOST:
+        raise ValueError(f"{size:,} hashes are too many")
+    while slots < 2 * size:
         slots *= 2
-    cdef int64_t[::1] place_of = np.full(slots, -1, dtype=np.int64)
-    cdef uint64_t[::1] distinct = made
-    cdef double[::1] occurrences = counts
-    cdef Py_ssize_t found
-    with nogil:
-        found = fill_counts(hashes, salt, place_of, distinct, occurrences)
+    cdef Places places = Places(of=<uint32_t*>calloc(slots, sizeof(uint32_t)), mask=slots - 1, salt=salt)
+    if places.of == NULL:
+        raise MemoryError
+    try:
+        made = np.empty(size, dtype=np.uint64)
+        counts = np.empty(size, dtype=np.float64)
+        if size:
+            found = fill_counts(hashes, &places, made, counts)
+    finally:
+        free(places.of)
     return made[:found].copy(), counts[:found].copy()
 
 
+cdef struct Places:
+    # A table of open addresses that is never half full: one more than the place of a hash; 0: none.
+    uint32_t* of
+    uint64_t mask
+    uint64_t salt
+
+
 cdef Py_ssize_t fill_counts(
-    const uint64_t[::1] hashes, uint64_t salt, int64_t[::1] place_of, uint64_t[::1] distinct, double[::1] counts
-) noexcept nogil:
-    """Count in a table of open addresses, ``place_of``, whose size is a power of two and never half full."""
-    cdef uint64_t mask = place_of.shape[0] - 1
+    const uint64_t[::1] hashes, const Places* places, uint64_t[::1] distinct, double[::1] counts
+) except -1:
     cdef uint64_t value, slot
-    cdef int64_t place
+    cdef uint32_t place
     cdef Py_ssize_t i, found = 0
     for i in range(hashes.shape[0]):
         value = hashes[i]
-        slot = mix(value ^ salt) & mask
-        while place_of[slot] >= 0 and distinct[place_of[slot]] != value:
-            slot = (slot + 1) & mask
-        place = place_of[slot]
-        if place < 0:
-            place_of[slot] = found
+        slot = mix(value ^ places.salt) & places.mask
+        while places.of[slot] and distinct[places.of[slot] - 1] != value:
+            slot = (slot + 1) & places.mask
+        place = places.of[slot]
+        if place == 0:
             distinct[found] = value
             counts[found] = 1.0
             found += 1
+            places.of[slot] = <uint32_t>found
         else:
-            counts[place] += 1.0
+            counts[place - 1] += 1.0
     return found
 
 
 def shingles(const uint64_t[::1] hashes, Py_ssize_t width):
     cdef Py_ssize_t length = min(width, hashes.shape[0])
+    if width < 1:
+        raise ValueError(f"a shingle has one word or more, not {width}")
     if length == 0:
         return np.empty(0, dtype=np.uint64)
     made = np.empty(hashes.shape[0] - length + 1, dtype=np.uint64)
     cdef uint64_t[::1] values = made
-    with nogil:
+    if is_wide:
+        shingles_wide(&hashes[0], length, values.shape[0], &values[0])
+    else:
         fill_shingles(hashes, length, values)
     return made
 
@@ -71,46 +91,74 @@ cdef void fill_shingles(const uint64_t[::1] hashes, Py_ssize_t length, uint64_t[
         made[i] = mix(value)
 
 
+cdef enum:
+    WIDE_PLACES = 1024  # of sketches that draw_wide fills
+    WIDE_WORDS = 16     # with a bit for each of them
+
 cdef struct Drawing:
     Py_ssize_t turn
     Py_ssize_t empty
 
 
 def minwise(const uint64_t[::1] elements, Py_ssize_t size):
-    made = np.full(size, ~np.uint64(0), dtype=np.uint64)
+    if elements.shape[0] == 0 or not 0 < size < 1 << 32:
+        raise ValueError("a sketch needs at least one element and one place, and fewer than 2**32 places")
+    made = np.empty(size, dtype=np.uint64)
     cdef uint64_t[::1] values = made
-    cdef Drawing drawing = Drawing(turn=0, empty=size)
-    with nogil:
-        draw(elements, values, &drawing)
+    cdef Drawing drawing
+    memset(&values[0], 0xFF, 8 * size)
+    drawing.turn = 0
+    drawing.empty = size
+    draw(elements, values, &drawing)
     if drawing.empty:
         elements = np.unique(elements)
-        with nogil:
-            draw(elements, values, &drawing)
+        draw(elements, values, &drawing)
     if drawing.empty:
         elements = elements[:FEW]
-        with nogil:
-            draw(elements, values, &drawing)
+        draw(elements, values, &drawing)
     return made
 
 
 cdef void draw(const uint64_t[::1] elements, uint64_t[::1] values, Drawing* drawing) noexcept nogil:
     """Draw every element once a turn, until no place is empty or ``FEW`` draws a place are made."""
     cdef Py_ssize_t count = elements.shape[0]
+    cdef Py_ssize_t size = values.shape[0]
+    cdef Py_ssize_t last = FEW * size // count if count > FEW else 2 * size
+    if is_wide and size <= WIDE_PLACES:
+        draw_turns(elements, values, min(last, size - 1), drawing)
+    while drawing.empty and drawing.turn <= last:
+        draw_turn(elements, values, drawing)
+        drawing.turn += 1
+
+
+cdef void draw_turns(
+    const uint64_t[::1] elements, uint64_t[::1] values, Py_ssize_t last, Drawing* drawing
+) noexcept nogil:
+    """All turns up to the last, by wide instructions."""
+    cdef uint64_t[WIDE_WORDS] is_empty
+    cdef Py_ssize_t size = values.shape[0], i, j
+    for i in range(WIDE_WORDS):
+        is_empty[i] = 0
+        for j in range(min(64, size - 64 * i)):
+            is_empty[i] |= <uint64_t>(values[64 * i + j] == NOTHING) << j
+    drawing.turn = draw_wide(
+        &elements[0], elements.shape[0], drawing.turn, last, &values[0], size, is_empty
+    )
+    drawing.empty = 0
+    for i in range(WIDE_WORDS):
+        drawing.empty += popcount(is_empty[i])
+
+
+cdef void draw_turn(const uint64_t[::1] elements, uint64_t[::1] values, Drawing* drawing) noexcept nogil:
     cdef uint64_t size = values.shape[0]
     cdef uint64_t turn = drawing.turn
-    cdef uint64_t last = FEW * size // count if count > FEW else 2 * size
-    cdef uint64_t nothing = ~<uint64_t>0
-    cdef uint64_t salt, stamp, drawn, value, place
+    cdef uint64_t salt = turn * STEP, stamp = turn << 32
+    cdef uint64_t drawn, value, place
     cdef Py_ssize_t i
-    while drawing.empty and turn <= last:
-        salt = turn * STEP
-        stamp = turn << 32
-        for i in range(count):
-            drawn = mix(elements[i] + salt)
-            place = ((drawn >> 32) * size) >> 32 if turn < size else turn - size
-            value = stamp | (drawn & <uint64_t>0xFFFFFFFF)
-            if value < values[place]:
-                drawing.empty -= values[place] == nothing
-                values[place] = value
-        turn += 1
-    drawing.turn = turn
+    for i in range(elements.shape[0]):
+        drawn = mix(elements[i] + salt)
+        place = ((drawn >> 32) * size) >> 32 if turn < size else turn - size
+        value = stamp | (drawn & <uint64_t>0xFFFFFFFF)
+        if value < values[place]:
+            drawing.empty -= values[place] == NOTHING
+            values[place] = value

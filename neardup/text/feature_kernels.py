@@ -46,7 +46,11 @@ def count(hashes: Hashes, salt: np.uint64) -> tuple[Hashes, npt.NDArray[np.float
 def shingles(hashes: Hashes, width: int) -> Hashes:
     """A hash for each run of ``width`` words, in their order; one of all words if they are fewer. Shape (n −
     width + 1,).
+
+    Raises ValueError if ``width`` is below 1.
     """
+    if width < 1:
+        raise ValueError(f"a shingle has one word or more, not {width}")
     length = min(width, hashes.size)
     if length == 0:
         return np.empty(0, dtype=np.uint64)
@@ -66,7 +70,11 @@ def minwise(elements: Hashes, size: int) -> Hashes:
     The sketch takes few turns, unless hashes are repeated or chosen so that a place stays empty. Then
     repeated hashes are drawn once. After ``_FEW`` draws a place, only the least ``_FEW`` hashes are drawn.
     That many draws leave one of 1,024 places empty for one set in 10^24.
+
+    Raises ValueError if there are no elements, no places, or 2^32 places or more.
     """
+    if elements.size == 0 or not 0 < size < 1 << 32:
+        raise ValueError("a sketch needs at least one element and one place, and fewer than 2**32 places")
     nothing = np.uint64(0xFFFFFFFFFFFFFFFF)
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     values = np.full(size, nothing)

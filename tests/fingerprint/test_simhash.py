@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import mmh3
 import numpy as np
 import pytest
@@ -11,6 +13,11 @@ from neardup.fingerprint.scheme import Scheme
 from neardup.fingerprint.simhash import Fingerprint
 from neardup.text.features import SEED, hash_feature
 from tests.support.twins import python_twin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Accumulate = Callable[..., Any]
 
 WORDS = st.dictionaries(st.text(min_size=1, max_size=8), st.integers(1, 50), min_size=1, max_size=60)
 
@@ -118,6 +125,21 @@ def test_python_twin_rounds_as_the_native_loop_whatever_the_weights(
         native_value = simhash.accumulate(hashes, weights, native_weights)
         assert native_value == TWIN.accumulate(hashes, weights, python_weights)
     assert np.array_equal(native_weights, python_weights, equal_nan=True)
+
+
+@pytest.mark.parametrize("accumulate", [simhash.accumulate, TWIN.accumulate], ids=["native", "python"])
+def test_arrays_that_do_not_fit_are_refused(accumulate: Accumulate) -> None:
+    hashes, weights, bit_weights = np.zeros(3, np.uint64), np.ones(3), np.zeros(64)
+    for wrong in (
+        (hashes[:2], weights, bit_weights),
+        (hashes, weights[:2], bit_weights),
+        (hashes, weights, bit_weights[1:]),
+    ):
+        with pytest.raises(ValueError, match="each hash needs a weight, and there are 64"):
+            accumulate(*wrong)
+    hashes.flags.writeable = weights.flags.writeable = False
+    assert accumulate(hashes, weights, bit_weights) == 0
+    assert bit_weights.tolist() == [-3.0] * 64
 
 
 class TestProperties:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.errors import ConfigurationError
@@ -144,6 +144,18 @@ class TestShingleLoops:
 
         assert kernels.shingles(np.array(hashes, dtype=np.uint64), width).tolist() == expected
 
+    def test_no_words_at_a_time_are_refused(self, kernels: ModuleType) -> None:
+        for width in (0, -1):
+            with pytest.raises(ValueError, match=f"one word or more, not {width}"):
+                kernels.shingles(array((1, 2)), width)
+
+    def test_arrays_that_are_only_read(self, kernels: ModuleType) -> None:
+        hashes = array(range(20))
+        hashes.flags.writeable = False
+
+        assert kernels.shingles(hashes, 3).size == 18
+        assert kernels.minwise(hashes, 64).size == 64
+
 
 class TestShingles:
     def test_few_words(self) -> None:
@@ -192,6 +204,20 @@ class TestMinwiseLoops:
     @given(SETS, SIZES)
     def test_reference(self, kernels: ModuleType, elements: set[int], size: int) -> None:
         assert kernels.minwise(array(elements), size).tolist() == similarity_sketch(elements, size)
+
+    @given(st.integers(1, 3000), st.sampled_from([64, 100, 1024, 1025, 4096]), st.integers(0, 9))
+    @settings(max_examples=20, deadline=None)
+    def test_agrees_with_the_twin_on_many_elements(
+        self, kernels: ModuleType, number: int, size: int, seed: int
+    ) -> None:
+        elements = np.random.default_rng(seed).integers(0, MASK, size=number, dtype=np.uint64)
+
+        assert kernels.minwise(elements, size).tolist() == KERNELS[1].minwise(elements, size).tolist()
+
+    def test_nothing_to_draw_is_refused(self, kernels: ModuleType) -> None:
+        for elements, size in (((), 64), ((1,), 0), ((1,), -1), ((1,), 1 << 32)):
+            with pytest.raises(ValueError, match="at least one element and one place"):
+                kernels.minwise(array(elements), size)
 
 
 class TestMinwise:
@@ -246,6 +272,15 @@ class TestCompact:
         bits = "".join(f"{byte:08b}" for byte in sketch.to_bytes(made))
         assert bits == "".join(str(value % 2) for value in values.tolist())
         assert sketch.from_bytes(sketch.to_bytes(made)).tolist() == made.tolist()
+
+    @given(st.lists(st.integers(0, MASK), min_size=1, max_size=200))
+    def test_native_and_twin_agree(self, values: list[int]) -> None:
+        places = np.resize(np.array(values, dtype=np.uint64), 256)
+
+        assert sketch.compact(places).tolist() == python_twin(sketch).compact(places).tolist()
+        for compact in (sketch.compact, python_twin(sketch).compact):
+            with pytest.raises(ValueError, match="multiple of 64, not 63"):
+                compact(places[:63])
 
     def test_estimates_are_never_below_zero(self) -> None:
         stored = np.array([[0, 0], [MASK, MASK], [MASK, 0], [15, 0]], dtype=np.uint64)
