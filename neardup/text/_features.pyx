@@ -1,162 +1,122 @@
-"""Words and their hashes in C, for texts of mostly ASCII words; the twin is in :mod:`neardup.text.words`."""
+"""Hashes of the words of a text; see features.py."""
 
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
+import numpy as np
 
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+from neardup.fingerprint._bits cimport trailing_zeros, zeros64
+from neardup.text._buffer cimport Buffer, reserve
 from neardup.text._murmur cimport mix
-
-cdef uint8_t kinds[256]   # the lower-case character of a word; 0: between words; 255: not ASCII
-cdef uint32_t signs[64]
-cdef int sign_count = 0
-
-for code in range(256):
-    letter = chr(code)
-    kinds[code] = 255 if code > 127 else ord(letter.lower()) if letter.isalnum() or letter == "_" else 0
+from neardup.text._words cimport fold
 
 
-def configure(others):
-    """Take over the signs beyond ASCII that are no part of a word."""
-    global sign_count
-    sign_count = 0
-    for sign in sorted(others):
-        signs[sign_count] = ord(sign)
-        sign_count += 1
+cdef uint64_t C1 = 0x87C37B91114253D5ULL
+cdef uint64_t C2 = 0x4CF5AD432745937FULL
+
+cdef enum:
+    SEEN = 64   # bytes that are looked at together
+    SEED = 0    # features.SEED
+    SHORT = 15  # bytes of words that are hashed without a loop
+
+cdef uint64_t[SHORT + 1][2] KEPT
+"""Masks that keep so many of sixteen bytes."""
+
+cdef int _size
+for _size in range(SHORT + 1):
+    memset(KEPT[_size], 0xFF, _size)
 
 
-cdef inline uint64_t _rotate(uint64_t x, int bits) noexcept nogil:
+cdef inline uint64_t rotate(uint64_t x, int bits) noexcept nogil:
     return (x << bits) | (x >> (64 - bits))
 
 
-cdef inline uint64_t _load(const uint8_t* data) noexcept nogil:
+cdef inline uint64_t load(const uint8_t* data) noexcept nogil:
     cdef uint64_t value
     memcpy(&value, data, 8)
     return value
 
 
-cdef uint64_t murmur(const uint8_t* data, size_t size, uint32_t seed) noexcept nogil:
-    """First half of MurmurHash3 x64 128 (Appleby), as mmh3 gives it on a little-endian machine."""
-    cdef uint64_t c1 = 0x87C37B91114253D5ULL, c2 = 0x4CF5AD432745937FULL
-    cdef uint64_t h1 = seed, h2 = seed, k1 = 0, k2 = 0
-    cdef size_t blocks = size // 16, i, rest
-    cdef const uint8_t* tail
-    for i in range(blocks):
-        k1 = _load(data + 16 * i)
-        k2 = _load(data + 16 * i + 8)
-        h1 ^= _rotate(k1 * c1, 31) * c2
-        h1 = (_rotate(h1, 27) + h2) * 5 + 0x52DCE729
-        h2 ^= _rotate(k2 * c2, 33) * c1
-        h2 = (_rotate(h2, 31) + h1) * 5 + 0x38495AB5
-    tail = data + 16 * blocks
-    rest = size & 15
-    k1 = 0
-    k2 = 0
-    i = rest
-    while i > 8:
-        i -= 1
-        k2 = (k2 << 8) | tail[i]
-    if rest > 8:
-        h2 ^= _rotate(k2 * c2, 33) * c1
-        i = 8
-    while i > 0:
-        i -= 1
-        k1 = (k1 << 8) | tail[i]
-    if rest > 0:
-        h1 ^= _rotate(k1 * c1, 31) * c2
+cdef inline uint64_t finish(uint64_t h1, uint64_t h2, uint64_t k1, uint64_t k2, size_t size) noexcept nogil:
+    """The last bytes of a word, and how many it has."""
+    h1 ^= rotate(k1 * C1, 31) * C2
+    h2 ^= rotate(k2 * C2, 33) * C1
     h1 ^= size
     h2 ^= size
     h1 += h2
     h2 += h1
-    h1 = mix(h1)
-    h2 = mix(h2)
-    return h1 + h2
+    return mix(h1) + mix(h2)
 
 
-cdef int _is_sign(uint32_t c) noexcept nogil:
-    cdef int i
-    for i in range(sign_count):
-        if signs[i] == c:
-            return 1
-    return 0
+cdef inline uint64_t murmur_seen(const uint8_t* data, size_t size) noexcept nogil:
+    """:func:`murmur` of bytes behind which there are ``SHORT`` others that may be read."""
+    if size > SHORT:
+        return murmur(data, size)
+    return finish(SEED, SEED, load(data) & KEPT[size][0], load(data + 8) & KEPT[size][1], size)
 
 
-cdef struct Hashes:
-    uint64_t* values
-    size_t size
-    size_t room
+cdef uint64_t murmur(const uint8_t* data, size_t size) noexcept nogil:
+    """First half of MurmurHash3 x64 128 (Appleby), as mmh3 gives it on a little-endian machine."""
+    cdef uint64_t h1 = SEED, h2 = SEED
+    cdef uint64_t[2] last
+    cdef size_t i
+    for i in range(size // 16):
+        h1 ^= rotate(load(data + 16 * i) * C1, 31) * C2
+        h1 = (rotate(h1, 27) + h2) * 5 + 0x52DCE729
+        h2 ^= rotate(load(data + 16 * i + 8) * C2, 33) * C1
+        h2 = (rotate(h2, 31) + h1) * 5 + 0x38495AB5
+    last[0] = last[1] = 0
+    memcpy(last, data + size - (size & 15), size & 15)
+    return finish(h1, h2, last[0], last[1], size)
 
 
-cdef inline int _append(Hashes* hashes, uint64_t value) except -1 nogil:
-    cdef uint64_t* moved
-    if hashes.size == hashes.room:
-        moved = <uint64_t*>realloc(hashes.values, 16 * hashes.room)
-        if moved == NULL:
-            raise MemoryError
-        hashes.values = moved
-        hashes.room *= 2
-    hashes.values[hashes.size] = value
-    hashes.size += 1
-    return 0
-
-
-def word_hashes(str text not None, uint32_t seed, others):
-    """Hashes of the words of a text in NFC, as bytes of uint64, and the number of words before any was parted.
-
-    ``others``: mapping of a word with other characters than ASCII to the hashes of its parts.
-    """
-    cdef Py_ssize_t length
-    cdef const uint8_t* data = <const uint8_t*>PyUnicode_AsUTF8AndSize(text, &length)
-    cdef const uint8_t* end = data + length
-    cdef const uint8_t* after
-    cdef uint8_t* word
-    cdef uint8_t kind
-    cdef uint32_t c
-    cdef size_t size = 0, words = 0, done
-    cdef int width
-    cdef bint is_other = False
-    cdef Hashes hashes
-    hashes.room = length // 6 + 16
-    hashes.size = 0
-    hashes.values = <uint64_t*>malloc(8 * hashes.room)
-    word = <uint8_t*>malloc(length + 1)
-    if hashes.values == NULL or word == NULL:
-        free(hashes.values)
-        free(word)
-        raise MemoryError
+def word_hashes(bytes text not None, parted not None, check=None):
+    cdef Buffer words = Buffer(bytes=NULL, size=0, room=0)
+    cdef Buffer hashes = Buffer(bytes=NULL, size=0, room=0)
+    cdef uint64_t[::1] values
     try:
-        while True:
-            kind = kinds[data[0]] if data < end else 0
-            if kind != 0 and kind != 255:
-                word[size] = kind
-                size += 1
-                data += 1
-                continue
-            width = 1
-            if kind == 255:
-                width = 2 if data[0] < 0xE0 else 3 if data[0] < 0xF0 else 4
-                c = data[0] & (0x1F if width == 2 else 0x0F if width == 3 else 0x07)
-                for done in range(1, width):
-                    c = (c << 6) | (data[done] & 0x3F)
-                if not _is_sign(c):
-                    memcpy(word + size, data, width)
-                    size += width
-                    data += width
-                    is_other = True
-                    continue
-            if size:
-                words += 1
-                if is_other:
-                    is_other = False
-                    for value in others[PyUnicode_DecodeUTF8(<char*>word, size, "strict")]:
-                        _append(&hashes, value)
-                else:
-                    _append(&hashes, murmur(word, size, seed))
-                size = 0
-            if data >= end:
-                break
-            data += width
-        return (<char*>hashes.values)[: 8 * hashes.size], words
+        fold(text, parted, check, &words)
+        reserve(&hashes, words.size)
+        hash_all(&words, &hashes)
+        made = np.empty(hashes.size // 8, dtype=np.uint64)
+        if hashes.size:
+            values = made
+            memcpy(&values[0], hashes.bytes, hashes.size)
     finally:
-        free(hashes.values)
-        free(word)
+        free(words.bytes)
+        free(hashes.bytes)
+    if check is not None:
+        check(made.size)
+    return made
+
+
+cdef int hash_all(const Buffer* words, Buffer* hashes) except -1:
+    """Hashes of words as :func:`fold` leaves them."""
+    cdef const uint8_t* data = words.bytes
+    cdef uint64_t present, first
+    cdef uint64_t* made
+    cdef size_t at = 0, size, step
+    while at < words.size:
+        reserve(hashes, 8 * SEEN)
+        made = <uint64_t*>(hashes.bytes + hashes.size)
+        present = ~zeros64(data + at)
+        step = SEEN
+        while present:
+            size = trailing_zeros(present)
+            first = <uint64_t>1 << size
+            if present + first < first:  # a word that may go on behind what is seen
+                step = size
+                break
+            made[0] = murmur_seen(data + at + size, trailing_zeros(~(present >> size)))
+            made += 1
+            present &= present + first
+        if step == 0:
+            step = SEEN
+            while data[at + step]:
+                step += 1
+            made[0] = murmur(data + at, step)
+            made += 1
+        at += step
+        hashes.size = <uint8_t*>made - hashes.bytes
+    return 0

@@ -34,7 +34,7 @@ import numpy as np
 from neardup import native
 from neardup.errors import ConfigurationError
 from neardup.text import feature_kernels, idf
-from neardup.text.words import SIGNS, bigrams, dictionary_release, dictionary_words, nfc, parts, words
+from neardup.text.words import MOST_REMEMBERED, Parts, bigrams, dictionary_release, dictionary_words, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,16 +53,8 @@ HASH = f"mmh3-x64-128-seed{SEED}"
 _SALT = np.uint64(secrets.randbits(64))
 """Of the tables that features are counted in."""
 
-_MOST_CACHED = 1 << 16
-_LONGEST_CACHED = 64
-"""Words and characters: a cache of hashes stays below some 12 MB whatever comes."""
-
-_MOST_BYTES = 1.25
-"""Bytes of UTF-8 a character up to which the native core pays: most words are ASCII then."""
-
-_native = native.load("neardup.text._features")
-if _native is not None:
-    _native.configure(SIGNS)
+_LONGEST_REMEMBERED = 64
+"""Characters: a cache of hashes stays below some 12 MB whatever comes."""
 
 _LONGEST_STEMMED = 64
 """Characters."""
@@ -97,8 +89,8 @@ class _Hashes(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         value = self._make(word)
-        if len(word) <= _LONGEST_CACHED:
-            if len(self) >= _MOST_CACHED:
+        if len(word) <= _LONGEST_REMEMBERED:
+            if len(self) >= MOST_REMEMBERED:
                 self.clear()
             self[word] = value
         return value
@@ -107,16 +99,29 @@ class _Hashes(dict[str, int]):
         return np.fromiter(map(self.__getitem__, found), dtype=np.uint64, count=len(found))
 
 
-class _Parts(dict[str, list[int]]):
-    """Hashes of the parts of words with other characters than ASCII, until there are too many to keep."""
+_HASHES = _Hashes(hash_feature)
 
-    def __missing__(self, word: str) -> list[int]:
-        values = [hash_feature(part) for part in parts(word)]
-        if len(word) <= _LONGEST_CACHED:
-            if len(self) >= _MOST_CACHED:
-                self.clear()
-            self[word] = values
-        return values
+
+@native.twin
+def word_hashes(text: bytes, parts: Parts, check: Callable[[int], None] | None = None) -> Hashes:
+    """Hashes of the words of a text in UTF-8, in their order, shape (n,).
+
+    ``parts`` remembers runs that the native core leaves to Python, and knows how to split scripts without
+    spaces. ``check`` is told the number of words, and may raise.
+    """
+    hashes = _HASHES.of(words(text.decode("utf-8", "surrogatepass"), parts.split, check))
+    if check is not None:
+        check(hashes.size)
+    return hashes
+
+
+_STOP_HASHES = np.array(sorted(map(hash_feature, STOP_ENGLISH)), dtype=np.uint64)
+
+
+def _is_stop_word(hashes: Hashes) -> npt.NDArray[np.bool_]:
+    """Of words given by their hashes, by which features are told apart anyway."""
+    places = np.minimum(np.searchsorted(_STOP_HASHES, hashes), _STOP_HASHES.size - 1)
+    return np.asarray(_STOP_HASHES[places] == hashes)
 
 
 class Extracted(NamedTuple):
@@ -170,13 +175,9 @@ class Features:
         assert match is not None  # the expression fits every text
         base: str = match["base"]
         modifiers = _modifiers(name, match["modifiers"])
-        self._split = dictionary_words() if modifiers.icu is not None else bigrams
-        self._without = STOP_ENGLISH if modifiers.stop else None
-        self._hashes = _Hashes(hash_feature)
-        self._parts = _Parts()
-        self._stems = self._hashes
-        if modifiers.stem is not None:
-            self._stems = _Hashes(_hash_of_stem(name, modifiers.stem))
+        self._parts = Parts(dictionary_words() if modifiers.icu is not None else bigrams)
+        self._without = STOP_ENGLISH if modifiers.stop else frozenset()
+        self._stems = None if modifiers.stem is None else _Hashes(_hash_of_stem(name, modifiers.stem))
         self._frequencies: idf.Frequencies | None = None
         self._width = 0
         kind, _, file = base.partition(":")
@@ -195,26 +196,24 @@ class Features:
         self._logarithmic = kind == "word-log-tf"
         self.max_distance, self.verified_max_distance = _BASES[kind]
 
-    def extract(self, text: str, check: Callable[[int], None] | None = None) -> Extracted:
-        """Words and features of a visible text; all empty if it has no words, no features if it has stop
-        words only.
+    def extract(self, text: str | bytes, check: Callable[[int], None] | None = None) -> Extracted:
+        """Words and features of a visible text, or of its UTF-8; all empty if it has no words, no features if
+        it has stop words only.
 
         ``check`` is told the number of words, and may raise.
         """
-        hashes = self._native_hashes(text, check)
-        found: list[str] | None = None
-        if hashes is None:
-            found = words(text, self._split, check)
-            hashes = self._hashes.of(found)
-        if check is not None:
-            check(hashes.size)
+        if isinstance(text, str):
+            text = text.encode("utf-8", "surrogatepass")
+        hashes = kept = word_hashes(text, self._parts, check)
         distinct, counts = feature_kernels.count(hashes, _SALT)
         distinct_words = distinct.size
-        kept = hashes
-        if self._without is not None or self._stems is not self._hashes:
-            found = words(text, self._split) if found is None else found
-            kept = self._stems.of([word for word in found if word not in (self._without or ())])
+        if self._stems is not None:
+            kept = self._stems.of(self._kept(text))
             distinct, counts = feature_kernels.count(kept, _SALT)
+        elif self._without:
+            kept = hashes[~_is_stop_word(hashes)] if self._width else hashes
+            is_kept = ~_is_stop_word(distinct)
+            distinct, counts = distinct[is_kept], counts[is_kept]
         if self._width:
             distinct, _ = feature_kernels.count(feature_kernels.shingles(kept, self._width), _SALT)
             counts = np.ones(distinct.size)
@@ -224,22 +223,10 @@ class Features:
             counts *= self._frequencies.weights(distinct)
         return Extracted(hashes, distinct, counts, distinct_words)
 
-    def _native_hashes(self, text: str, check: Callable[[int], None] | None) -> Hashes | None:
-        """What the native core makes of a text; None where the native core is not used or does not pay."""
-        if _native is None or self._split is not bigrams:
-            return None
-        text = nfc(text)
-        if not text.isascii():
-            try:
-                size = len(text.encode())
-            except UnicodeEncodeError:  # a lone surrogate
-                return None
-            if size > _MOST_BYTES * len(text):
-                return None
-        hashes, parted = _native.word_hashes(text, SEED, self._parts)
-        if check is not None:
-            check(parted)
-        return np.frombuffer(hashes, dtype=np.uint64)
+    def _kept(self, text: bytes) -> list[str]:
+        """The words without stop words."""
+        found = words(text.decode("utf-8", "surrogatepass"), self._parts.split)
+        return [word for word in found if word not in self._without]
 
 
 class _Modifiers(NamedTuple):

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import regex
 
+from neardup import native
 from neardup.errors import ConfigurationError
+from neardup.text.characters import UNSPACED, UNSPACED_RANGES, UNSPACED_SCRIPTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,35 +30,10 @@ if TYPE_CHECKING:
 Splitter: TypeAlias = Callable[[str], Iterable[str]]
 """Makes words of a run of characters of a script without spaces."""
 
-_RANGES = r"[\u0E00-\u1FFF\u2E80-\U0010FFFF]"
-"""Nothing below lies outside. A range is cheap to try first: French text is searched six times as fast with
-it.
-"""
-
-_NOT_SHARED = r"--[\p{Script=Inherited}\u02BC]"
-"""Not the tilde or the apostrophe that Thai shares with the rest: they stay in the word they stand in."""
-
-# Script extensions, not scripts: ー, 〆 and the vertical repeat marks belong to no single script.
-_UNSPACED_SCRIPTS = (
-    r"\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}",
-    r"\p{scx=Thai}",
-    r"\p{scx=Khmer}",
-    r"\p{scx=Lao}",
-    r"\p{scx=Myanmar}",
-)
-
-
-def _word_characters(scripts: str) -> str:
-    return rf"[{_RANGES}&&\w&&[{scripts}]{_NOT_SHARED}]"
-
-
-UNSPACED = _word_characters("".join(_UNSPACED_SCRIPTS))
-"""Set (``regex`` syntax, version 1) of the word characters of all scripts that are written without spaces."""
-
 _WORD = regex.compile(r"\w+")
 _UNSPACED = regex.compile(UNSPACED, regex.V1)
-_RUNS = "|".join(rf"{s}(?:{s}|\p{{M}})*+" for s in map(_word_characters, _UNSPACED_SCRIPTS))
-_UNSPACED_RUN = regex.compile(rf"(?={_RANGES})({_RUNS})", regex.V1)
+_RUNS = "|".join(rf"{script}(?:{script}|\p{{M}})*+" for script in UNSPACED_SCRIPTS)
+_UNSPACED_RUN = regex.compile(rf"(?={UNSPACED_RANGES})({_RUNS})", regex.V1)
 
 _ASCII_WORDS = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) == "_" else ord(" ") for byte in range(128)
@@ -71,6 +48,10 @@ SIGNS += "\u2013\u2014\u2018\u2019\u201c\u201d\u2022\u2026\u2190\u2192\u2122"
 """Signs that are no part of a word (§ © « » – ’ “ ” …). Most texts that have nothing else beyond ASCII have
 such signs.
 """
+
+MOST_REMEMBERED = 1 << 16
+_LONGEST_REMEMBERED = 128
+"""Runs and bytes: some 12 MB at most, whatever comes."""
 
 _NO_ICU = "features with +icu need ICU: pip install 'neardup[icu]'"
 
@@ -114,6 +95,34 @@ def dictionary_release() -> str:
     return str(icu_version)
 
 
+class Parts(dict[bytes, bytes]):
+    """What the native core leaves to Python: the words in a run of word characters, both in UTF-8. Words have
+    NULs between them.
+
+    The last runs are remembered. ``split`` is for scripts without spaces.
+    """
+
+    def __init__(self, split: Splitter = bigrams) -> None:
+        super().__init__()
+        self.split = split
+        self.scripts = split is not bigrams
+        """Whether runs of scripts without spaces are asked for as well."""
+
+    def __missing__(self, run: bytes) -> bytes:
+        found = "\0".join(parts(_decoded(run), self.split)).encode("utf-8", "surrogatepass")
+        if len(run) <= _LONGEST_REMEMBERED:
+            if len(self) >= MOST_REMEMBERED:
+                self.clear()
+            self[run] = found
+        return found
+
+    @staticmethod
+    def in_nfc(text: bytes) -> bytes:
+        """A text in UTF-8 in NFC."""
+        return nfc(_decoded(text)).encode("utf-8", "surrogatepass")
+
+
+@native.twin
 def words(text: str, split: Splitter = bigrams, check: Callable[[int], None] | None = None) -> list[str]:
     """The words of ``text`` in the order they stand in; ``split`` is for scripts without spaces.
 
@@ -154,6 +163,10 @@ def parts(text: str, split: Splitter = bigrams) -> list[str]:
     for place, piece in enumerate(_UNSPACED_RUN.split(text)):
         found.extend(split(piece) if place % 2 else _WORD.findall(piece))
     return found
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")
 
 
 def nfc(text: str) -> str:

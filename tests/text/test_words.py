@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections import Counter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 import regex
@@ -13,10 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.errors import ConfigurationError
+from neardup.text import words as module
+from neardup.text.characters import UNSPACED
 from neardup.text.features import hash_feature
 from neardup.text.visible_text import text_of_bytes
-from neardup.text.words import SIGNS, UNSPACED, dictionary_words, parts, words
+from neardup.text.words import SIGNS, dictionary_words, parts, words
 from tests.support.real_pages import page_id, real_pages
+from tests.support.twins import python_twin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Words = Callable[[str], list[str]]
 
 GOLDEN = {
     "en": (
@@ -52,6 +60,10 @@ TEXTS = st.text(
     )
     | st.characters()
 )
+
+
+BOTH = [words, python_twin(module).words]
+"""The native function and its twin; twice the latter where no native core is built."""
 
 
 def word_counts(text: str) -> Counter[str]:
@@ -95,8 +107,9 @@ def test_every_word_character_is_in_some_feature_and_each_can_be_hashed(text: st
     assert word_counts(text + "\n" + text) == {word: 2 * count for word, count in counts.items()}
 
 
-@given(st.lists(st.text(st.characters(max_codepoint=127)) | TEXTS).map("".join))
-def test_word_by_word_gives_the_features_of_the_whole_text(text: str) -> None:
+@pytest.mark.parametrize("words", BOTH, ids=["native", "python"])
+@given(text=st.lists(st.text(st.characters(max_codepoint=127)) | TEXTS).map("".join))
+def test_word_by_word_gives_the_features_of_the_whole_text(words: Words, text: str) -> None:
     assert words(text) == parts(text)
 
 
@@ -104,17 +117,19 @@ def test_signs_are_no_part_of_any_word() -> None:
     assert regex.findall(r"\w", SIGNS) == []
 
 
-def test_real_pages_word_by_word() -> None:
+@pytest.mark.parametrize("words", BOTH, ids=["native", "python"])
+def test_real_pages_word_by_word(words: Words) -> None:
     for path in real_pages():
         text = text_of_bytes(path.read_bytes())
 
         assert words(text) == parts(text), page_id(path)
 
 
+@pytest.mark.parametrize("words", BOTH, ids=["native", "python"])
 @pytest.mark.parametrize(
     "text", ["a=\u0338b " * 9, "x " * 20 + "a\u2260b", "x " * 20 + "\udc80y", "x y z \u00a0w\u3000v"]
 )
-def test_borders_of_ascii_words(text: str) -> None:
+def test_borders_of_ascii_words(words: Words, text: str) -> None:
     assert words(text) == parts(text)
 
 
