@@ -101,9 +101,9 @@ class Reader:
         limited.
         """
         started = perf_counter()
-        text = self.content.text(url, root)
+        text = self.content.utf8(url, root)
         self.seconds.text += perf_counter() - started
-        return self.read_text(text)
+        return self._read(text)
 
     def read_html(self, url: str, html: str | bytes) -> Reading:
         """Read a page by its HTML, or plain text, which is HTML without tags."""
@@ -117,6 +117,9 @@ class Reader:
 
     def read_text(self, text: str) -> Reading:
         """Read a visible text."""
+        return self._read(text.encode("utf-8", "surrogatepass"))
+
+    def _read(self, text: bytes) -> Reading:
         seconds = self.seconds
         started = perf_counter()
         extracted = self.features.extract(text, self.limits.check_words)
@@ -135,12 +138,14 @@ class Reader:
         return Reading(fingerprint, compacted, shingles, full_sketch, extracted.distinct_words, digest)
 
 
-def text_digest(text: str) -> int:
+def text_digest(text: str | bytes) -> int:
     """The first 64 bits of MurmurHash3 x64 128 of a text's UTF-8; 1 in place of 0, which stands for no
     digest.
 
     >>> hex(text_digest("hello"))
     '0xcbd8a7b341bd9b02'
     """
-    # A lone surrogate has no UTF-8, but a page may hold one.
-    return mmh3.mmh3_x64_128_utupledigest(text.encode("utf-8", "surrogatepass"))[0] or 1
+    if isinstance(text, str):
+        # A lone surrogate has no UTF-8, but a page may hold one.
+        text = text.encode("utf-8", "surrogatepass")
+    return mmh3.mmh3_x64_128_utupledigest(text)[0] or 1

@@ -1,13 +1,17 @@
-"""The walk of :mod:`neardup.text.visible_text` over lxml's tree in C; its twin is written there in Python."""
+"""The walk over lxml's tree, and what becomes of its text; see visible_text.py."""
 
-from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport uint8_t, uint32_t
-from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, strcmp, strlen
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memchr, memcpy, memmove, memset, strcmp, strlen
 
 from lxml.includes cimport etreepublic as public
 from lxml.includes cimport tree
 from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
+
+from neardup.text._ascii cimport between, each, whole_bytes
+from neardup.text._buffer cimport Buffer, reserve
+from neardup.text._characters cimport INVISIBLE, SCRIPT, SPACE, WORD, decode, kind_of, letters
 
 public.import_lxml__etree()
 
@@ -15,229 +19,393 @@ cdef enum:
     JOINS = 1        # does not end a word
     SKIPPED = 2      # is left out with all it contains
     IMAGE = 4        # may have an alternative text
-    TAG_SLOTS = 512
-    OF_ITSELF = 0
-    SPACE = 1
-    INVISIBLE = 2
+    NAMES = 512      # places for names of elements, a power of two
+    NAMES_SEEN = 64  # places for those of one tree
 
-cdef struct Tag:
+cdef struct Name:
     const char* name
     int kind
 
-cdef struct Range:
-    uint32_t first
-    uint32_t last
-
-cdef struct Text:
-    uint8_t* bytes
-    size_t size
-    size_t room
-    bint apart       # a space comes before the next character
-
-cdef Tag tags[TAG_SLOTS]
-cdef list _names = []
-cdef Range* unseen = NULL
-cdef Py_ssize_t unseen_count = 0
-cdef uint8_t ascii_space[128]
+cdef Name names[NAMES]
+cdef list _kept = []
+cdef uint8_t spaces[128]
+cdef uint8_t scheme[256]
 
 
-def configure(joining, skipped, images, invisible):
-    """Take over the sets of tag names, and the ranges of invisible characters in order."""
-    global unseen, unseen_count
-    cdef int kind
+def configure(joining, skipped, images, scheme_characters):
+    """Take over the sets of names of elements, and what the scheme of a URL consists of."""
     cdef uint32_t slot
-    for slot in range(TAG_SLOTS):
-        tags[slot].name = NULL
-    _names.clear()
+    memset(names, 0, sizeof(names))
+    _kept.clear()
     for name in joining | skipped | images:
-        kind = (JOINS if name in joining else 0) | (SKIPPED if name in skipped else 0)
-        kind |= IMAGE if name in images else 0
         encoded = name.encode()
-        _names.append(encoded)
-        slot = _hash(<const uint8_t*><const char*>encoded)
-        while tags[slot].name != NULL:
-            slot = (slot + 1) & (TAG_SLOTS - 1)
-        tags[slot].name = encoded
-        tags[slot].kind = kind
-    free(unseen)
-    unseen_count = len(invisible)
-    unseen = <Range*>malloc(unseen_count * sizeof(Range))
-    if unseen == NULL:
-        raise MemoryError
-    for place, (first, last) in enumerate(invisible):
-        unseen[<Py_ssize_t>place] = Range(first, last)
+        _kept.append(encoded)
+        slot = hash_name(encoded)
+        while names[slot].name != NULL:
+            slot = (slot + 1) % NAMES
+        names[slot].name = encoded
+        names[slot].kind = JOINS * (name in joining) | SKIPPED * (name in skipped) | IMAGE * (name in images)
     for slot in range(128):
-        ascii_space[slot] = chr(slot).isspace()
+        spaces[slot] = chr(slot).isspace()
+        scheme[slot] = chr(slot) in scheme_characters
 
 
-cdef inline uint32_t _hash(const uint8_t* name) noexcept nogil:
+cdef uint32_t hash_name(const char* name) noexcept nogil:
     cdef uint32_t value = 2166136261u
     while name[0]:
-        value = (value ^ name[0]) * 16777619u
+        value = (value ^ <uint8_t>name[0]) * 16777619u
         name += 1
-    return (value ^ (value >> 15)) & (TAG_SLOTS - 1)
+    return (value ^ (value >> 15)) % NAMES
 
 
-cdef inline int _kind(xmlNode* node) noexcept nogil:
-    cdef uint32_t slot
+cdef struct Text:
+    Buffer made
+    bint spaced    # what comes next needs no space before it
+
+
+cdef struct Walk:
+    # libxml2 has a name once for all elements of a tree, so that its address says what it is.
+    Name seen[NAMES_SEEN]
+    xmlNode** left_out  # a table of open addresses; NULL: none
+    size_t mask         # of its places
+    bint alt_texts
+
+
+cdef int kind_of_name(const char* name) noexcept nogil:
+    cdef uint32_t slot = hash_name(name)
+    while names[slot].name != NULL:
+        if strcmp(names[slot].name, name) == 0:
+            return names[slot].kind
+        slot = (slot + 1) % NAMES
+    return 0
+
+
+cdef inline int kind_of_element(Walk* walk, xmlNode* node) noexcept nogil:
+    cdef const char* name = <const char*>node.name
+    cdef Name* seen = &walk.seen[(<uintptr_t>name >> 3 ^ <uintptr_t>name >> 9) % NAMES_SEEN]
     if node.ns != NULL and node.ns.href != NULL:
         return 0
-    slot = _hash(<const uint8_t*>node.name)
-    while tags[slot].name != NULL:
-        if strcmp(tags[slot].name, <const char*>node.name) == 0:
-            return tags[slot].kind
-        slot = (slot + 1) & (TAG_SLOTS - 1)
+    if seen.name != name:
+        seen.name = name
+        seen.kind = kind_of_name(name)
+    return seen.kind
+
+
+cdef size_t place_left_out(const Walk* walk, const xmlNode* node) noexcept nogil:
+    """Where an element is in the table of those that are left out, or would be."""
+    cdef size_t place = (<uint64_t><uintptr_t>node * <uint64_t>0x9E3779B97F4A7C15 >> 32) & walk.mask
+    while walk.left_out[place] != NULL and walk.left_out[place] != node:
+        place = (place + 1) & walk.mask
+    return place
+
+
+cdef inline bint is_left_out(const Walk* walk, const xmlNode* node) noexcept nogil:
+    return walk.left_out != NULL and walk.left_out[place_left_out(walk, node)] != NULL
+
+
+cdef int leave_out(Walk* walk, left_out) except -1:
+    """Take over the elements of a set."""
+    cdef xmlNode* node
+    if not left_out:
+        return 0
+    walk.mask = 15
+    while walk.mask < 2 * <size_t>len(left_out):
+        walk.mask = 2 * walk.mask + 1
+    walk.left_out = <xmlNode**>calloc(walk.mask + 1, sizeof(xmlNode*))
+    if walk.left_out == NULL:
+        raise MemoryError
+    for element in left_out:
+        node = node_of(element)
+        walk.left_out[place_left_out(walk, node)] = node
     return 0
 
 
-cdef inline int _reserve(Text* text, size_t more) except -1 nogil:
-    cdef size_t room
-    cdef uint8_t* moved
-    if text.size + more > text.room:
-        room = 2 * (text.size + more)
-        moved = <uint8_t*>realloc(text.bytes, room)
-        if moved == NULL:
-            raise MemoryError
-        text.bytes = moved
-        text.room = room
-    return 0
+cdef xmlNode* node_of(public._Element element) except NULL:
+    if element is None or element._c_node == NULL:
+        raise ValueError("the element has no tree")
+    return element._c_node
 
 
-cdef int _class_of(uint32_t c) noexcept nogil:
-    """What becomes of a character beyond ASCII."""
-    cdef Py_ssize_t low = 0, high = unseen_count, middle
-    if c == 0x85 or c == 0xA0 or c == 0x1680 or 0x2000 <= c <= 0x200A or c == 0x2028 or c == 0x2029 \
-            or c == 0x202F or c == 0x205F or c == 0x3000:
-        return SPACE
-    while low < high:
-        middle = (low + high) >> 1
-        if c > unseen[middle].last:
-            low = middle + 1
-        else:
-            high = middle
-    return INVISIBLE if low < unseen_count and c >= unseen[low].first else OF_ITSELF
+cdef inline void add_space(Text* text) noexcept nogil:
+    """A space, if none is there; there must be room."""
+    text.made.bytes[text.made.size] = c" "
+    text.made.size += not text.spaced
+    text.spaced = True
 
 
-cdef int _add(Text* text, const uint8_t* data, size_t size) except -1 nogil:
+cdef int add(Text* text, const uint8_t* data, size_t size) except -1:
     """Append UTF-8, white space as single spaces and nothing that is invisible."""
-    cdef const uint8_t* end = data + size
-    cdef const uint8_t* start
-    cdef uint8_t byte
-    cdef uint32_t c
-    cdef int width, found
-    _reserve(text, size + 1)
-    while data < end:
-        byte = data[0]
-        if byte < 128:
-            if ascii_space[byte]:
-                text.apart = True
-                data += 1
-                continue
-            if text.apart:
-                text.apart = False
-                if text.size:
-                    text.bytes[text.size] = b' '
-                    text.size += 1
-            start = data
-            while data < end and data[0] < 128 and not ascii_space[data[0]]:
-                data += 1
-            memcpy(text.bytes + text.size, start, data - start)
-            text.size += data - start
-            _reserve(text, end - data + 1)
-            continue
-        if byte >= 0xF0:
-            width = 4
-            c = byte & 0x07
-        elif byte >= 0xE0:
-            width = 3
-            c = byte & 0x0F
+    cdef size_t at = 0
+    # As many bytes and a space before them, and all eight of the last step.
+    reserve(&text.made, size + 16)
+    while at < size:
+        if data[at] < 128:
+            at += add_ascii(text, data + at, size - at)
         else:
-            width = 2
-            c = byte & 0x1F
-        if end - data < width:
-            width = <int>(end - data)  # what is no UTF-8 is told when the text is decoded
-        start = data + 1
-        while start < data + width:
-            c = (c << 6) | (start[0] & 0x3F)
-            start += 1
-        found = _class_of(c)
-        if found == SPACE:
-            text.apart = True
-        elif found == OF_ITSELF:
-            _reserve(text, width + 1)
-            if text.apart:
-                text.apart = False
-                if text.size:
-                    text.bytes[text.size] = b' '
-                    text.size += 1
-            memcpy(text.bytes + text.size, data, width)
-            text.size += width
-        data += width
-        _reserve(text, end - data + 1)
+            at += add_other(text, data + at, data + size)
     return 0
 
 
-cdef int _add_alternative(Text* text, xmlNode* node) except -1:
+cdef inline uint64_t load(const uint8_t* data, size_t size) noexcept nogil:
+    """Up to eight bytes; what is missing are letters."""
+    cdef uint64_t value
+    cdef uint32_t[2] halves
+    if size >= 8:
+        memcpy(&value, data, 8)
+        return value
+    if size >= 4:
+        memcpy(halves, data, 4)
+        memcpy(halves + 1, data + size - 4, 4)
+        value = halves[0] | <uint64_t>halves[1] << 8 * (size - 4)
+    else:
+        # Of two bytes and of one, some are taken twice.
+        value = data[0]
+        value |= <uint64_t>data[size // 2] << 8 * (size // 2)
+        value |= <uint64_t>data[size - 1] << 8 * (size - 1)
+    return value | each(c"a") << 8 * size
+
+
+cdef size_t add_ascii(Text* text, const uint8_t* data, size_t size) noexcept nogil:
+    """Append ASCII, eight bytes at once where no white space follows on white space."""
+    cdef uint64_t eight, white
+    cdef size_t at = 0, step
+    cdef uint8_t* made
+    while at < size:
+        step = min(<size_t>8, size - at)
+        eight = load(data + at, step)
+        if eight & each(128):
+            break
+        white = between(eight, 9, 13) | between(eight, 28, 32)
+        if white & (white << 8 | <uint64_t>text.spaced << 7):
+            add_bytes(text, data + at, step)
+        else:
+            eight = eight & ~whole_bytes(white) | (white >> 7) * c" "
+            memcpy(text.made.bytes + text.made.size, &eight, 8)
+            text.made.size += step
+            text.spaced = white >> (8 * step - 1) & 1
+        at += step
+    while at < size and data[at] < 128:
+        add_bytes(text, data + at, 1)
+        at += 1
+    return at
+
+
+cdef inline void add_bytes(Text* text, const uint8_t* data, size_t size) noexcept nogil:
+    """Append ASCII byte by byte; there must be room."""
+    cdef uint8_t* made = text.made.bytes
+    cdef size_t i, end = text.made.size
+    cdef bint spaced = text.spaced, space
+    for i in range(size):
+        space = spaces[data[i]]
+        made[end] = c" " if space else data[i]
+        end += not (space and spaced)
+        spaced = space
+    text.made.size = end
+    text.spaced = spaced
+
+
+cdef int add_other(Text* text, const uint8_t* data, const uint8_t* end) except -1:
+    """Append a character beyond ASCII; returns how many bytes it takes."""
+    cdef uint32_t code
+    cdef int width = decode(data, end, &code)
+    cdef uint16_t kind = kind_of(code)
+    if kind & SPACE:
+        add_space(text)
+    elif not kind & INVISIBLE:
+        memcpy(text.made.bytes + text.made.size, data, width)
+        text.made.size += width
+        text.spaced = False
+    return width
+
+
+cdef int add_alternative(Text* text, xmlNode* node) except -1:
     """The alternative text of an image between spaces; a space if it has none, or is no image."""
-    cdef const_xmlChar* name = <const_xmlChar*>"alt"
-    text.apart = True
+    add_space(text)
     if strcmp(<const char*>node.name, "input") == 0:
         kind = public.attributeValueFromNsName(node, NULL, <const_xmlChar*>"type")
         if kind is None or kind.lower() != "image":
             return 0
-    alternative = public.attributeValueFromNsName(node, NULL, name)
+    alternative = public.attributeValueFromNsName(node, NULL, <const_xmlChar*>"alt")
     if alternative is not None:
         encoded = (<str>alternative).encode("utf-8", "surrogatepass")
-        _add(text, <const uint8_t*><const char*>encoded, len(encoded))
-        text.apart = True
+        add(text, <const uint8_t*><const char*>encoded, len(encoded))
+        reserve(&text.made, 16)
+        add_space(text)
     return 0
 
 
-cdef int _walk(xmlNode* root, bint alt_texts, Text* text) except -1:
+cdef int add_part(Walk* walk, xmlNode* root, Text* text) except -1:
+    """Append the text of the tree below an element."""
     cdef xmlNode* node = root
-    cdef int kind = _kind(root) if root.type == tree.XML_ELEMENT_NODE else SKIPPED
-    if kind & IMAGE and alt_texts:
-        return _add_alternative(text, root)
+    cdef int kind = kind_of_element(walk, root) if root.type == tree.XML_ELEMENT_NODE else SKIPPED
+    if is_left_out(walk, root):
+        return 0
+    if kind & IMAGE and walk.alt_texts:
+        return add_alternative(text, root)
     if kind & SKIPPED or root.children == NULL:
         return 0
     node = root.children
     while True:
         if node.type == tree.XML_TEXT_NODE or node.type == tree.XML_CDATA_SECTION_NODE:
             if node.content != NULL:
-                _add(text, <const uint8_t*>node.content, strlen(<const char*>node.content))
+                add(text, <const uint8_t*>node.content, strlen(<const char*>node.content))
         elif node.type == tree.XML_ELEMENT_NODE:
-            kind = _kind(node)
+            reserve(&text.made, 16)
+            kind = kind_of_element(walk, node)
+            if is_left_out(walk, node):
+                kind = kind & JOINS | SKIPPED
             if not kind & JOINS:
-                if kind & IMAGE and alt_texts:
-                    _add_alternative(text, node)
+                if kind & IMAGE and walk.alt_texts:
+                    add_alternative(text, node)
                 else:
-                    text.apart = True
-            if not kind & SKIPPED:
-                if node.children != NULL:
-                    node = node.children
-                    continue
+                    add_space(text)
+            if not kind & SKIPPED and node.children != NULL:
+                node = node.children
+                continue
         while node.next == NULL:
             node = node.parent
             if node == root:
                 return 0
-            if not _kind(node) & JOINS:
-                text.apart = True
+            if not kind_of_element(walk, node) & JOINS:
+                reserve(&text.made, 16)
+                add_space(text)
         node = node.next
 
 
-def visible_text(public._Element root not None, bint alt_texts):
-    """The text of the tree below an element: single spaces, nothing invisible, URLs as they are."""
-    cdef Text text
-    if root._c_node == NULL:
-        raise ValueError("the element has no tree")
-    text.room = 1 << 16
-    text.size = 0
-    text.apart = False
-    text.bytes = <uint8_t*>malloc(text.room)
-    if text.bytes == NULL:
-        raise MemoryError
+def utf8_of_parts(list parts not None, left_out not None, bint alt_texts):
+    """The text of parts of a page in UTF-8; see visible_text.py."""
+    cdef Walk walk
+    cdef Text text = Text(made=Buffer(bytes=NULL, size=0, room=0), spaced=True)
+    memset(&walk, 0, sizeof(walk))
+    walk.alt_texts = alt_texts
     try:
-        _walk(root._c_node, alt_texts, &text)
-        return PyUnicode_DecodeUTF8(<char*>text.bytes, text.size, "strict")
+        reserve(&text.made, 1 << 14)
+        leave_out(&walk, left_out)
+        for part in parts:
+            add_part(&walk, node_of(part), &text)
+            reserve(&text.made, 16)
+            add_space(&text)
+        remove_urls(&text.made)
+        return PyBytes_FromStringAndSize(<const char*>text.made.bytes, text.made.size)
     finally:
-        free(text.bytes)
+        free(walk.left_out)
+        free(text.made.bytes)
+
+
+cdef int remove_urls(Buffer* text) except -1:
+    """Put a space in the place of each URL of a text with single spaces, and none at the end."""
+    cdef const uint8_t* found = find_scheme(text.bytes, text.bytes + text.size)
+    if found != NULL:
+        remove_schemes(text, found)
+    found = find_www(text.bytes, text.bytes, text.bytes + text.size)
+    if found != NULL:
+        remove_www(text, found)
+    text.size -= text.size > 0 and text.bytes[text.size - 1] == c" "
+    return 0
+
+
+cdef inline uint8_t* with_space(const Buffer* text, uint8_t* end) noexcept nogil:
+    """The end of what is kept of a text, behind a space; none follows on another or begins the text."""
+    if end > text.bytes and (end - 1)[0] != c" ":
+        end[0] = c" "
+        end += 1
+    return end
+
+
+cdef const uint8_t* find_scheme(const uint8_t* data, const uint8_t* end) noexcept nogil:
+    """Where the next ``://`` begins; NULL: nowhere."""
+    while end - data >= 3:
+        data = <const uint8_t*>memchr(data, c":", end - data - 2)
+        if data == NULL or data[1] == c"/" and data[2] == c"/":
+            return data
+        data += 1
+    return NULL
+
+
+cdef int remove_schemes(Buffer* text, const uint8_t* found) except -1:
+    """Remove URLs by their ``://``, of which the first is found."""
+    cdef const uint8_t* end = text.bytes + text.size
+    cdef const uint8_t* data = text.bytes
+    cdef uint8_t* made = text.bytes
+    while found != NULL:
+        memmove(made, data, found - data)
+        made += found - data
+        while made > text.bytes and scheme[(made - 1)[0]]:
+            made -= 1
+        made = with_space(text, made)
+        data = after_url(found + 3, end)
+        found = find_scheme(data, end)
+    memmove(made, data, end - data)
+    text.size = made + (end - data) - text.bytes
+    return 0
+
+
+cdef const uint8_t* after_url(const uint8_t* data, const uint8_t* end) except NULL:
+    """The first character that is no part of the URL that goes on here, nor a space after it."""
+    cdef uint32_t code
+    cdef int width
+    while data < end:
+        width = 1
+        if data[0] < 128:
+            if data[0] <= 32 or data[0] == 127 or data[0] == c'"' or data[0] == c"<" or data[0] == c">":
+                break
+        else:
+            width = decode(data, end, &code)
+            if kind_of(code) & (WORD | SCRIPT) != WORD:
+                break
+        data += width
+    return data + (data < end and data[0] == c" ")
+
+
+cdef const uint8_t* find_www(const uint8_t* text, const uint8_t* data, const uint8_t* end) except? NULL:
+    """Where the next ``www.`` of a URL begins, in a text from some place on; NULL: nowhere."""
+    cdef const uint8_t* www
+    while end - data >= 4:
+        www = <const uint8_t*>memchr(data + 3, c".", end - data - 3)
+        if www == NULL:
+            return NULL
+        www -= 3
+        if www[0] | 32 == c"w" and www[1] | 32 == c"w" and www[2] | 32 == c"w":
+            if not is_part_of_word(text, www) and begins_word(www + 4, end):
+                return www
+        data = www + 1
+    return NULL
+
+
+cdef bint is_part_of_word(const uint8_t* text, const uint8_t* data) except -1:
+    """Whether the character before is part of a word that is written with spaces."""
+    cdef const uint8_t* before = data - 1
+    cdef uint32_t code
+    if data == text:
+        return False
+    if before[0] < 128:
+        return letters[before[0]] != 0
+    while before > text and before[0] & 0xC0 == 0x80:
+        before -= 1
+    decode(before, data, &code)
+    return kind_of(code) & (WORD | SCRIPT) == WORD
+
+
+cdef bint begins_word(const uint8_t* data, const uint8_t* end) except -1:
+    cdef uint32_t code
+    if data == end:
+        return False
+    if data[0] < 128:
+        return letters[data[0]] != 0
+    decode(data, end, &code)
+    return kind_of(code) & WORD != 0
+
+
+cdef int remove_www(Buffer* text, const uint8_t* found) except -1:
+    """Remove URLs by their ``www.``, of which the first is found."""
+    cdef const uint8_t* end = text.bytes + text.size
+    cdef const uint8_t* data = text.bytes
+    cdef uint8_t* made = text.bytes
+    while found != NULL:
+        memmove(made, data, found - data)
+        made = with_space(text, made + (found - data))
+        data = after_url(found + 4, end)
+        found = find_www(data, data, end)
+    memmove(made, data, end - data)
+    text.size = made + (end - data) - text.bytes
+    return 0

@@ -40,9 +40,9 @@ from neardup.text.visible_text import (
     decode,
     is_deep,
     parse,
-    text_of_parts,
-    text_of_tree,
     tops,
+    utf8_of_parts,
+    utf8_of_tree,
 )
 from neardup.text.words import words
 
@@ -79,7 +79,7 @@ page of 3.5 million with 26 attributes an element took 1.3 s and 494 MB.
 """
 
 _BEGINNING = 500
-"""Characters of a text in which its words are counted first."""
+"""Bytes of a text in which its words are counted first."""
 
 _KINDS = ("include", "exclude")
 
@@ -141,6 +141,10 @@ class Content:
 
     def text(self, url: str, root: etree._Element) -> str:
         """Purified text of the page's content, from the lxml tree of its document."""
+        return self.utf8(url, root).decode("utf-8", "surrogatepass")
+
+    def utf8(self, url: str, root: etree._Element) -> bytes:
+        """:meth:`text` in UTF-8."""
         rule = self._rule(url)
         if rule is not None:
             chosen = _selected(root, rule, alt_texts=self.alt_texts)
@@ -149,11 +153,11 @@ class Content:
                 etree.tostring(top, encoding="unicode", method="html", with_tail=False) for top in tops(root)
             )
             if len(source) > MOST_FOR_MAIN:
-                return text_of_tree(root, alt_texts=self.alt_texts)
-            chosen = cleaned(self._extract(source))
+                return utf8_of_tree(root, alt_texts=self.alt_texts)
+            chosen = cleaned(self._extract(source)).encode("utf-8", "surrogatepass")
         else:
-            return text_of_tree(root, alt_texts=self.alt_texts)
-        return chosen if _is_enough(chosen) else text_of_tree(root, alt_texts=self.alt_texts)
+            return utf8_of_tree(root, alt_texts=self.alt_texts)
+        return chosen if _is_enough(chosen) else utf8_of_tree(root, alt_texts=self.alt_texts)
 
     def text_of_html(self, url: str, html: str | bytes) -> str:
         """:meth:`text` of a page in a string, or in bytes of unknown encoding."""
@@ -166,16 +170,16 @@ class Content:
         return _unless_empty(_longest(host_of(url), self._rules))
 
 
-def _selected(root: etree._Element, rule: _Rule, *, alt_texts: bool) -> str:
+def _selected(root: etree._Element, rule: _Rule, *, alt_texts: bool) -> bytes:
     """Text of what the selectors choose, each element once, in document order."""
     parts = list(tops(root))
     excluded = frozenset[etree._Element]()
     if rule.exclude is not None:
         excluded = frozenset(_matches(rule.exclude, parts))
     if rule.include is None:
-        return text_of_parts(parts, excluded, alt_texts=alt_texts)
+        return utf8_of_parts(parts, excluded, alt_texts=alt_texts)
     included = _matches(rule.include, parts)
-    return text_of_parts(_outermost(included, excluded), excluded, alt_texts=alt_texts)
+    return utf8_of_parts(_outermost(included, excluded), excluded, alt_texts=alt_texts)
 
 
 def _outermost(included: list[etree._Element], excluded: frozenset[etree._Element]) -> list[etree._Element]:
@@ -203,9 +207,12 @@ def _matches(selector: CSSSelector, parts: list[etree._Element]) -> list[etree._
     return [element for top in parts for element in select(top)]
 
 
-def _is_enough(text: str) -> bool:
-    # The beginning of most texts has enough of them.
-    return len(words(text[:_BEGINNING])) >= MIN_WORDS or len(words(text)) >= MIN_WORDS
+def _is_enough(text: bytes) -> bool:
+    # The beginning of most texts has enough of them; it may end within a character.
+    beginning = text[:_BEGINNING].decode("utf-8", "ignore")
+    if len(words(beginning)) >= MIN_WORDS:
+        return True
+    return len(words(text.decode("utf-8", "surrogatepass"))) >= MIN_WORDS
 
 
 def _longest(host: str, rules: Mapping[str, _Rule]) -> _Rule | None:

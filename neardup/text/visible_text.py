@@ -43,8 +43,8 @@ from bs4.dammit import UnicodeDammit
 from lxml import etree
 
 from neardup import native
+from neardup.text.characters import INVISIBLE_CHARACTERS, UNSPACED
 from neardup.text.limits import Limits
-from neardup.text.words import UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -117,15 +117,7 @@ _IS_DEEP = etree.XPath("boolean(" + "/".join("*" * _DEEPEST) + ")")
 
 _MANY_PARTS = 16
 
-INVISIBLE = (
-    (0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x17B4, 0x17B5), (0x180B, 0x180F),
-    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
-    (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
-)  # fmt: skip
-"""Ranges of all characters that show nothing by themselves (Unicode's Default_Ignorable_Code_Point). The
-Hangul fillers are left out, because a filler takes the room of a letter.
-"""
-_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3164\uFFA0]]+", regex.V1)
+_INVISIBLE = regex.compile(rf"{INVISIBLE_CHARACTERS}+", regex.V1)
 
 _NO_CHARSETS = ("idna", "punycode")
 """Codecs of Python that no browser takes for the encoding of a page. One long label of 256 kB took 6 s, and
@@ -150,26 +142,32 @@ def text_of_tree(root: etree._Element, *, alt_texts: bool = ALT_TEXTS) -> str:
     >>> text_of_tree(etree.HTML("<h1>A <i>p</i>age</h1><p>See <a href='/x'>more</a><br>at www.a.example"))
     'A page See more at'
     """
-    return text_of_parts(tops(root), alt_texts=alt_texts)
+    return utf8_of_tree(root, alt_texts=alt_texts).decode("utf-8", "surrogatepass")
 
 
-def text_of_parts(
+def utf8_of_tree(root: etree._Element, *, alt_texts: bool = ALT_TEXTS) -> bytes:
+    """:func:`text_of_tree` in UTF-8, as its words are read and hashed."""
+    return utf8_of_parts(tops(root), alt_texts=alt_texts)
+
+
+def utf8_of_parts(
     parts: Iterable[etree._Element],
     left_out: frozenset[etree._Element] = frozenset(),
     *,
     alt_texts: bool = ALT_TEXTS,
-) -> str:
-    """Visible text of parts of a page, one after the other, without some elements and all they contain.
+) -> bytes:
+    """Visible text of parts of a page, one after the other, without some elements and all they contain; in
+    UTF-8.
 
-    Where elements are left out, or parts are many, the parts are walked by the loop. The stylesheet takes 17
-    µs to begin, so 60,000 roots after ``</html>`` took a second.
+    Where there is no native core, and elements are left out or parts are many, the parts are walked by the
+    loop. The stylesheet takes 17 µs to begin, so 60,000 roots after ``</html>`` took a second.
     """
     parts = list(parts)
-    if _native_text is not None and not left_out:
-        text = " ".join(filter(None, (_native_text(part, alt_texts) for part in parts)))
-        return " ".join(_without_urls(text).split()) if _has_signs_of_urls(text) else text
+    if _native is not None:
+        return _native(parts, left_out, alt_texts)
     by_loop = bool(left_out) or len(parts) > _MANY_PARTS
-    return cleaned(" ".join(_text(part, left_out, alt_texts=alt_texts, by_loop=by_loop) for part in parts))
+    text = " ".join(_text(part, left_out, alt_texts=alt_texts, by_loop=by_loop) for part in parts)
+    return cleaned(text).encode("utf-8", "surrogatepass")
 
 
 def cleaned(text: str) -> str:
@@ -310,31 +308,26 @@ def _without_urls(text: str) -> str:
             kept[-1] = kept[-1].rstrip(_SCHEME)
             kept.append(_URL_REST.sub("", piece, count=1))
         text = " ".join(kept)
-    if _has_www(text):
+    if "ww." in text or "WW." in text or "wW." in text or "Ww." in text:
         text = _WWW.sub(" ", text)
     return text
 
 
-def _has_signs_of_urls(text: str) -> bool:
-    return "://" in text or _has_www(text)
-
-
-def _has_www(text: str) -> bool:
-    return "ww." in text or "WW." in text or "wW." in text or "Ww." in text
-
-
-def _checked_native_text() -> Callable[[etree._Element, bool], str] | None:
+def _checked_native() -> Callable[[list[etree._Element], frozenset[etree._Element], bool], bytes] | None:
     """The walk in C; None where the native core is not used, or lxml lays its trees out in another way."""
     try:
         module = native.load("neardup.text._visible_text")
         if module is None:
             return None
-        module.configure(INLINE, SKIPPED, _IMAGES, INVISIBLE)
+        module.configure(INLINE, SKIPPED, _IMAGES, _SCHEME)
         root = etree.HTML(
             "<p>a<!-- b --><b>b</b><script>c</script><img alt='d e'><br>f\u00adg\u00a0h<i>i</i>"
         )
-        if module.visible_text(root, True) == " ".join("".join(_pieces(root)).replace("\u00ad", "").split()):
-            return cast("Callable[[etree._Element, bool], str]", module.visible_text)
+        read = cast(
+            "Callable[[list[etree._Element], frozenset[etree._Element], bool], bytes]", module.utf8_of_parts
+        )
+        if read([root], frozenset(), True) == cleaned("".join(_pieces(root))).encode():
+            return read
         problem = "its trees give another text"
     except (ImportError, TypeError) as exc:  # Cython compares functions and types of lxml as it imports them
         problem = str(exc)
@@ -346,4 +339,4 @@ def _checked_native_text() -> Callable[[etree._Element, bool], str] | None:
     return None
 
 
-_native_text = _checked_native_text()
+_native = _checked_native()

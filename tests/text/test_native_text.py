@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import unicodedata
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 import regex
 from hypothesis import given
@@ -13,10 +15,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from neardup import native
-from neardup.text import features, visible_text
-from neardup.text.features import Features, hash_feature
-from neardup.text.visible_text import ALT_TEXTS, INVISIBLE, _pieces, cleaned, parse, text_of_tree, tops
-from neardup.text.words import SIGNS, nfc, words
+from neardup.text import characters, features, visible_text
+from neardup.text.features import hash_feature
+from neardup.text.visible_text import ALT_TEXTS, _pieces, cleaned, parse, text_of_tree, tops, utf8_of_parts
+from neardup.text.words import SIGNS, Parts, Splitter, bigrams, words
+from neardup.text.words import parts as word_parts
 from tests.support.real_pages import page_id, real_pages
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ def reference(root: etree._Element, *, alt_texts: bool = ALT_TEXTS) -> str:
 
 
 def test_lxml_is_the_one_that_the_native_core_was_built_for() -> None:
-    assert visible_text._native_text is not None
+    assert visible_text._native is not None
 
 
 @pytest.mark.parametrize("path", real_pages(), ids=page_id)
@@ -125,15 +128,16 @@ def test_deep_and_wide_trees_need_no_stack() -> None:
     assert text_of_tree(root) == f"deep {'w' * 100_000}"
 
 
-def test_invisible_characters_and_white_space_are_those_of_unicode() -> None:
-    ranges = {code for first, last in INVISIBLE for code in range(first, last + 1)}
-    ignorable = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3164\uFFA0]]", regex.V1)
-    characters = [chr(code) for code in range(1, sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
-    assert {ord(one) for one in characters if ignorable.match(one)} == ranges
+def everything() -> list[str]:
+    """All characters, without lone surrogates."""
+    return [chr(code) for code in range(1, sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 
+
+def test_invisible_characters_and_white_space_are_those_of_unicode() -> None:
+    ignorable = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3164\uFFA0]]", regex.V1)
     root = etree.Element("p")
-    for character in characters:
-        if character.isspace() or ord(character) in ranges or ord(character) % 997 == 0:
+    for character in everything():
+        if character.isspace() or ignorable.match(character) or ord(character) % 997 == 0:
             try:
                 root.text = f"a{character}b"
             except ValueError:  # no XML can have this character
@@ -141,34 +145,197 @@ def test_invisible_characters_and_white_space_are_those_of_unicode() -> None:
             assert text_of_tree(root) == cleaned(root.text)
 
 
-def by_words(text: str) -> list[int]:
-    return [hash_feature(word) for word in words(text)]
+LETTERS = "aZ_9.é\u0301入ก "
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])) | pages(0))
+@given(st.lists(st.sampled_from(["http", "://", "www.", "WwW.", "w", "W.", '/?&"<>', *LETTERS]), max_size=12))
+def test_urls_in_texts(pieces: list[str]) -> None:
+    root = etree.Element("p")
+    root.text = "".join(pieces)
+
+    assert text_of_tree(root) == cleaned(root.text)
+
+
+@given(st.data())
+def test_text_without_elements_that_are_left_out(data: st.DataObject) -> None:
+    root = parse(f"<body>{data.draw(pages())}</body>{data.draw(pages())}")
+    assert root is not None
+    elements = [element for top in tops(root) for element in top.iter() if isinstance(element.tag, str)]
+    left_out = frozenset(data.draw(st.lists(st.sampled_from(elements))))
+    parts = data.draw(st.lists(st.sampled_from(elements), max_size=3)) or list(tops(root))
+    expected = cleaned(" ".join("".join(_pieces(part, left_out)) for part in parts))
+
+    assert utf8_of_parts(parts, left_out).decode() == expected
+
+
+def test_what_is_no_element_is_refused() -> None:
+    read = visible_text._native
+    assert read is not None
+    root = etree.Element("p")
+    nothing: frozenset[etree._Element] = frozenset()
+    for parts, left_out in (([None], nothing), (["p"], nothing), ([root], {None}), (None, nothing)):
+        with pytest.raises((TypeError, ValueError)):
+            read(parts, left_out, True)  # type: ignore[arg-type]
+
+
+def by_parts(text: str) -> list[int]:
+    return [hash_feature(word) for word in word_parts(text)]
+
+
+def hashes_of(text: str, split: Splitter = bigrams) -> list[int]:
+    data = text.encode("utf-8", "surrogatepass")
+    return [hashed.item() for hashed in features.word_hashes(data, Parts(split))]
+
+
+@given(st.text(st.characters()) | pages(0))
 def test_words_of_any_text(text: str) -> None:
-    made = Features()._native_hashes(text, None)
-
-    assert made is None or made.tolist() == by_words(text)
-    assert Features().extract(text).words.tolist() == by_words(text)
+    assert words(text) == word_parts(text)
+    assert hashes_of(text) == by_parts(text)
 
 
-@given(st.text("aZ_9 -'.é\u0301İßſKﬁ入門ー๏ก\u0345\u00a0" + SIGNS))
+@given(st.text("aZ_9 -'.é\u0301İßſKﬁ入門ー๏ก\u0345\u00a0가\u1161\u3099か\ud800" + SIGNS))
 def test_words_that_mix_scripts(text: str) -> None:
-    # Whatever the share of ASCII: each word by itself has the hashes that the whole text has.
-    assert features._native is not None
-    found, _ = features._native.word_hashes(nfc(text), features.SEED, Features()._parts)
-
-    assert np.frombuffer(found, dtype=np.uint64).tolist() == by_words(text)
+    assert words(text) == word_parts(text)
+    assert hashes_of(text) == by_parts(text)
 
 
-@given(st.integers(0, 70), st.integers(0, 127))
-def test_hash_of_words_of_any_length(length: int, letter: int) -> None:
-    text = chr(letter) * length
+@given(st.text("aZé\u0301İ入門ー๏ก\u0345가\u3099か "))
+def test_words_by_another_splitter_for_scripts_without_spaces(text: str) -> None:
+    assert words(text, iter) == word_parts(text, iter)
+    assert hashes_of(text, iter) == [hash_feature(word) for word in word_parts(text, iter)]
 
-    assert Features().extract(text).words.tolist() == by_words(text)
+
+BESIDE_OTHERS = [
+    "{0}", "a{0}b c", "A{0}", "x{0}{0} {0}{0}{0}", "入{0}門", "ก{0}ไ", "é{0}\u0301", "か{0}\u3099{0}入",
+]  # fmt: skip
 
 
-def test_a_lone_surrogate_is_left_to_python() -> None:
-    assert Features()._native_hashes("a \ud800 b", None) is None
-    assert Features().extract("a \ud800 b").words.tolist() == by_words("a \ud800 b")
+def assert_same_words(characters: list[str], pattern: str) -> None:
+    text = " ".join(map(pattern.format, characters))
+    if words(text) != word_parts(text):
+        wrong = [one for one in characters if words(pattern.format(one)) != word_parts(pattern.format(one))]
+        raise AssertionError(f"{pattern}: {wrong}")
+
+
+@pytest.mark.parametrize("pattern", BESIDE_OTHERS)
+def test_words_of_characters_that_are_not_just_letters(pattern: str) -> None:
+    plain = {0, characters.WORD, characters.WORD | 1}
+    chosen = []
+    for number in range((sys.maxunicode + 1) // characters.BLOCK):
+        kinds, _ = characters.block(number)
+        for place, kind in enumerate(memoryview(kinds).cast("H")):
+            if kind not in plain and number * characters.BLOCK + place > 127:
+                chosen.append(chr(number * characters.BLOCK + place))
+
+    assert_same_words(chosen, pattern)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", BESIDE_OTHERS)
+def test_words_of_all_characters(pattern: str) -> None:
+    assert_same_words(everything(), pattern)
+
+
+def test_a_text_without_suspects_is_in_nfc() -> None:
+    # What stands second in a composition may join with what comes before, and Hangul is composed by rule.
+    second = {chr(code) for code in (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))}
+    for character in everything():
+        parted = unicodedata.decomposition(character).split()
+        if unicodedata.combining(character) or not unicodedata.is_normalized("NFC", character):
+            second.add(character)
+        elif len(parted) == 2 and not parted[0].startswith("<"):
+            second.add(chr(int(parted[1], 16)))
+
+    assert len(second) > 900
+    assert [one for one in second if not kind_of(one) & characters.SUSPECT and ord(one) > 127] == []
+
+
+def kind_of(character: str) -> int:
+    kinds, _ = characters.block(ord(character) // characters.BLOCK)
+    return memoryview(kinds).cast("H")[ord(character) % characters.BLOCK]
+
+
+@given(st.integers(0, 140), st.sampled_from("aZ_é"), st.sampled_from(["", " ", "b ", "入"]))
+def test_hash_of_words_of_any_length(length: int, letter: str, before: str) -> None:
+    text = before + letter * length
+
+    assert hashes_of(f"{text} {text}.{text}") == by_parts(f"{text} {text}.{text}")
+
+
+BROKEN = [b"\xc3", b"a\xe5\x85", b"\xf4\x90\x80\x80", b"\x80", b"\xc0\xaf"]
+
+
+@given(st.binary(max_size=40) | st.sampled_from(BROKEN))
+def test_bytes_that_are_no_text_are_refused(data: bytes) -> None:
+    try:
+        expected = by_parts(data.decode("utf-8", "surrogatepass"))
+    except UnicodeDecodeError:
+        expected = None
+    try:
+        found = features.word_hashes(data, Parts()).tolist()
+    except UnicodeDecodeError:
+        assert expected is None
+    else:
+        # An overlong form of a character may pass, but only where no word is left to Python.
+        assert expected is None or found == expected
+
+
+@pytest.mark.parametrize("text", ["a", None, 1, bytearray(b"a")])
+def test_what_is_no_bytes_is_refused(text: object) -> None:
+    with pytest.raises(TypeError):
+        features.word_hashes(text, Parts())  # type: ignore[arg-type]
+
+
+def test_the_number_of_words_is_told_before_many_runs_are_left_to_python() -> None:
+    asked: list[bytes] = []
+
+    class Counted(Parts):
+        def __missing__(self, run: bytes) -> bytes:
+            asked.append(run)
+            return super().__missing__(run)
+
+    def check(number: int) -> None:
+        if number > 10:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        features.word_hashes(" ".join(f"İ{n}" for n in range(1000)).encode(), Counted(), check)
+    assert len(asked) == 10
+
+
+READ = """
+import hashlib, sys
+from pathlib import Path
+from neardup.fingerprint import sketch
+from neardup.fingerprint.reader import Reader
+from neardup.text.content import Content
+from neardup.text.features import Features
+pages = [path.read_bytes() for path in map(Path, sys.stdin.read().splitlines())]
+for features in ("word-tf", "word-log-tf", "shingle-3", "shingle-10"):
+    for size in (64, 1024, 2048):
+        reader = Reader(Content(), Features(features), size)
+        digest = hashlib.sha256()
+        for page in [*pages, b"one word", b"", b"a b c d e f g"]:
+            made = reader.read_html("http://a.example/", page)
+            print_ = made.fingerprint
+            digest.update(repr((made.text_digest, made.distinct_words, print_ and print_.value)).encode())
+            digest.update(b"" if print_ is None else print_.weights.tobytes())
+            digest.update(b"" if made.sketch is None else sketch.to_bytes(made.sketch))
+            digest.update(made.shingles.tobytes() + made.full_sketch.tobytes())
+        print(digest.hexdigest())
+"""
+
+
+def test_whatever_the_instructions_a_page_is_read_as_the_twins_read_it() -> None:
+    paths = "\n".join(str(path) for path in real_pages()[::7])
+
+    def digests(**environment: str) -> list[str]:
+        return subprocess.run(
+            [sys.executable, "-c", READ],
+            env=os.environ | environment, input=paths, capture_output=True, text=True, check=True,
+        ).stdout.splitlines()  # fmt: skip
+
+    expected = digests(NEARDUP_NATIVE="0")
+    assert len(set(expected)) == 12
+    for instructions in ("baseline", "avx2", "avx512"):
+        assert digests(NEARDUP_INSTRUCTIONS=instructions) == expected, instructions
