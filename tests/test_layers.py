@@ -24,7 +24,7 @@ OWNERS = {
     "Stemmer": ("neardup.text.features",),
     "icu4py": ("neardup.text.words",),
     "resiliparse": ("neardup.text.content",),
-    "cssselect": ("neardup.text.content",),
+    "cssselect": ("neardup.text.content", "neardup.text.selectors"),
     "tldextract": ("neardup.address",),
 }
 """Who may import which library."""

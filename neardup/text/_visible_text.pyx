@@ -12,6 +12,7 @@ from lxml.includes.tree cimport const_xmlChar, xmlAttr, xmlNode
 from neardup.text._ascii cimport between, each, whole_bytes
 from neardup.text._buffer cimport Buffer, reserve
 from neardup.text._characters cimport INVISIBLE, SCRIPT, SPACE, WORD, decode, kind_of, letters
+from neardup.text._selectors cimport Automaton, Matched
 
 public.import_lxml__etree()
 
@@ -25,6 +26,7 @@ cdef enum:
 cdef struct Name:
     const char* name
     int kind
+    uint64_t steps  # of selectors that such elements may match
 
 cdef Name names[NAMES]
 cdef list _kept = []
@@ -64,8 +66,9 @@ cdef struct Text:
 
 
 cdef struct Walk:
-    # libxml2 has a name once for all elements of a tree, so that its address says what it is.
+    # As long as a tree stands, the address of a name says what it is. Most names are there once.
     Name seen[NAMES_SEEN]
+    void* automaton     # of selectors; NULL: none
     xmlNode** left_out  # a table of open addresses; NULL: none
     size_t mask         # of its places
     bint alt_texts
@@ -80,15 +83,23 @@ cdef int kind_of_name(const char* name) noexcept nogil:
     return 0
 
 
-cdef inline int kind_of_element(Walk* walk, xmlNode* node) noexcept nogil:
+cdef inline bint has_namespace(const xmlNode* node) noexcept nogil:
+    return node.ns != NULL and node.ns.href != NULL
+
+
+cdef inline Name* name_of_element(Walk* walk, const xmlNode* node) noexcept:
     cdef const char* name = <const char*>node.name
     cdef Name* seen = &walk.seen[(<uintptr_t>name >> 3 ^ <uintptr_t>name >> 9) % NAMES_SEEN]
-    if node.ns != NULL and node.ns.href != NULL:
-        return 0
     if seen.name != name:
         seen.name = name
         seen.kind = kind_of_name(name)
-    return seen.kind
+        if walk.automaton != NULL:
+            seen.steps = (<Automaton>walk.automaton).steps_of_name(name)
+    return seen
+
+
+cdef inline int kind_of_element(Walk* walk, const xmlNode* node) noexcept:
+    return 0 if has_namespace(node) else name_of_element(walk, node).kind
 
 
 cdef size_t place_left_out(const Walk* walk, const xmlNode* node) noexcept nogil:
@@ -131,6 +142,14 @@ cdef inline void add_space(Text* text) noexcept nogil:
     text.made.bytes[text.made.size] = c" "
     text.made.size += not text.spaced
     text.spaced = True
+
+
+cdef inline int end_word(Text* text, int kind) except -1:
+    """Append a space at the beginning or end of an element, unless it joins what it touches."""
+    reserve(&text.made, 16)
+    if not kind & JOINS:
+        add_space(text)
+    return 0
 
 
 cdef int add(Text* text, const uint8_t* data, size_t size) except -1:
@@ -220,7 +239,7 @@ cdef int add_other(Text* text, const uint8_t* data, const uint8_t* end) except -
 
 cdef int add_alternative(Text* text, xmlNode* node) except -1:
     """The alternative text of an image between spaces; a space if it has none, or is no image."""
-    add_space(text)
+    end_word(text, 0)
     if strcmp(<const char*>node.name, "input") == 0:
         kind = public.attributeValueFromNsName(node, NULL, <const_xmlChar*>"type")
         if kind is None or kind.lower() != "image":
@@ -229,8 +248,18 @@ cdef int add_alternative(Text* text, xmlNode* node) except -1:
     if alternative is not None:
         encoded = (<str>alternative).encode("utf-8", "surrogatepass")
         add(text, <const uint8_t*><const char*>encoded, len(encoded))
-        reserve(&text.made, 16)
-        add_space(text)
+        end_word(text, 0)
+    return 0
+
+
+cdef inline bint is_text(const xmlNode* node) noexcept nogil:
+    return node.type == tree.XML_TEXT_NODE or node.type == tree.XML_CDATA_SECTION_NODE
+
+
+cdef inline int add_content(Text* text, const xmlNode* node) except -1:
+    """Append what a text node holds."""
+    if node.content != NULL:
+        add(text, <const uint8_t*>node.content, strlen(<const char*>node.content))
     return 0
 
 
@@ -246,19 +275,15 @@ cdef int add_part(Walk* walk, xmlNode* root, Text* text) except -1:
         return 0
     node = root.children
     while True:
-        if node.type == tree.XML_TEXT_NODE or node.type == tree.XML_CDATA_SECTION_NODE:
-            if node.content != NULL:
-                add(text, <const uint8_t*>node.content, strlen(<const char*>node.content))
+        if is_text(node):
+            add_content(text, node)
         elif node.type == tree.XML_ELEMENT_NODE:
-            reserve(&text.made, 16)
             kind = kind_of_element(walk, node)
             if is_left_out(walk, node):
                 kind = kind & JOINS | SKIPPED
-            if not kind & JOINS:
-                if kind & IMAGE and walk.alt_texts:
-                    add_alternative(text, node)
-                else:
-                    add_space(text)
+            end_word(text, kind)
+            if kind & IMAGE and walk.alt_texts:
+                add_alternative(text, node)
             if not kind & SKIPPED and node.children != NULL:
                 node = node.children
                 continue
@@ -266,10 +291,73 @@ cdef int add_part(Walk* walk, xmlNode* root, Text* text) except -1:
             node = node.parent
             if node == root:
                 return 0
-            if not kind_of_element(walk, node) & JOINS:
-                reserve(&text.made, 16)
-                add_space(text)
+            end_word(text, kind_of_element(walk, node))
         node = node.next
+
+
+cdef struct Place:
+    xmlNode* node
+    xmlNode* part    # that the node stands in; NULL: none that is included
+    size_t depth     # below the top
+
+
+cdef int add_chosen(Walk* walk, Automaton automaton, xmlNode* top, Buffer* matched, Text* text) except -1:
+    """Append the text of what selectors choose of the tree below an element. ``matched`` has a place for what
+    each element matches, from the one above the top to the one in hand.
+    """
+    cdef Place place = Place(node=top, part=NULL, depth=1)
+    memset(matched.bytes, 0, sizeof(Matched))
+    while True:
+        if place.node.type == tree.XML_ELEMENT_NODE:
+            if enter_chosen(walk, automaton, &place, matched, text) and place.node.children != NULL:
+                place.node = place.node.children
+                place.depth += 1
+                continue
+        elif place.part != NULL and is_text(place.node):
+            add_content(text, place.node)
+        while True:
+            if place.node == place.part:
+                place.part = NULL
+                end_word(text, 0)
+            if place.node == top:
+                return 0
+            if place.node.next != NULL:
+                break
+            place.node = place.node.parent
+            place.depth -= 1
+            if place.part != NULL:
+                end_word(text, kind_of_element(walk, place.node))
+        place.node = place.node.next
+
+
+cdef bint enter_chosen(
+    Walk* walk, Automaton automaton, Place* place, Buffer* matched, Text* text
+) except -1:
+    """Whether to go on with what is in an element."""
+    cdef int kind = kind_of_element(walk, place.node)
+    cdef uint64_t steps = automaton.any_name
+    cdef Matched* here
+    matched.size = place.depth * sizeof(Matched)
+    reserve(matched, sizeof(Matched))
+    here = <Matched*>matched.bytes + place.depth
+    if not has_namespace(place.node):
+        steps = name_of_element(walk, place.node).steps
+    automaton.match(place.node, steps, here - 1, here)
+    if here.here & automaton.excluded:
+        if place.part != NULL:
+            end_word(text, kind)
+        return False
+    if place.part == NULL:
+        if automaton.includes and not here.here & automaton.included:
+            return True
+        place.part = place.node
+        kind &= ~JOINS
+    end_word(text, kind)
+    if kind & IMAGE and walk.alt_texts:
+        add_alternative(text, place.node)
+        if place.node == place.part:
+            return False
+    return kind & SKIPPED == 0
 
 
 def utf8_of_parts(list parts not None, left_out not None, bint alt_texts):
@@ -283,13 +371,35 @@ def utf8_of_parts(list parts not None, left_out not None, bint alt_texts):
         leave_out(&walk, left_out)
         for part in parts:
             add_part(&walk, node_of(part), &text)
-            reserve(&text.made, 16)
-            add_space(&text)
-        remove_urls(&text.made)
-        return PyBytes_FromStringAndSize(<const char*>text.made.bytes, text.made.size)
+            end_word(&text, 0)
+        return finished(&text)
     finally:
         free(walk.left_out)
         free(text.made.bytes)
+
+
+def utf8_of_chosen(list parts not None, Automaton automaton not None, bint alt_texts):
+    """The text of what selectors choose in parts of a page in UTF-8; see visible_text.py."""
+    cdef Walk walk
+    cdef Text text = Text(made=Buffer(bytes=NULL, size=0, room=0), spaced=True)
+    cdef Buffer matched = Buffer(bytes=NULL, size=0, room=0)
+    memset(&walk, 0, sizeof(walk))
+    walk.alt_texts = alt_texts
+    walk.automaton = <void*>automaton
+    try:
+        reserve(&text.made, 1 << 14)
+        reserve(&matched, 64 * sizeof(Matched))
+        for part in parts:
+            add_chosen(&walk, automaton, node_of(part), &matched, &text)
+        return finished(&text)
+    finally:
+        free(matched.bytes)
+        free(text.made.bytes)
+
+
+cdef bytes finished(Text* text):
+    remove_urls(&text.made)
+    return PyBytes_FromStringAndSize(<const char*>text.made.bytes, text.made.size)
 
 
 cdef int remove_urls(Buffer* text) except -1:

@@ -26,14 +26,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cssselect import SelectorError
 from lxml import etree
-from lxml.cssselect import CSSSelector
 
 from neardup.address import host_of
 from neardup.errors import ConfigurationError
+from neardup.text.selectors import Choice, Selector
 from neardup.text.visible_text import (
     ALT_TEXTS,
     cleaned,
@@ -41,7 +41,6 @@ from neardup.text.visible_text import (
     is_deep,
     parse,
     tops,
-    utf8_of_parts,
     utf8_of_tree,
 )
 from neardup.text.words import words
@@ -84,13 +83,6 @@ _BEGINNING = 500
 _KINDS = ("include", "exclude")
 
 
-class _Rule(NamedTuple):
-    """Compiled selectors of a host; None: all is included, nothing is excluded."""
-
-    include: CSSSelector | None
-    exclude: CSSSelector | None
-
-
 @dataclass(frozen=True, slots=True)
 class Content:
     """One choice of what is content, for all pages of a crawl.
@@ -108,13 +100,13 @@ class Content:
     mode: str = BODY
     selectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     alt_texts: bool = ALT_TEXTS
-    _rules: dict[str, _Rule] = field(init=False, repr=False, compare=False)
+    _rules: dict[str, Choice] = field(init=False, repr=False, compare=False)
     _extract: Callable[[str], str] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ConfigurationError(f"content must be one of {', '.join(MODES)}, not {self.mode!r}")
-        rules: dict[str, _Rule] = {}
+        rules: dict[str, Choice] = {}
         for host, chosen in self.selectors.items():
             key = _checked_host(host)
             if key in rules:
@@ -147,7 +139,7 @@ class Content:
         """:meth:`text` in UTF-8."""
         rule = self._rule(url)
         if rule is not None:
-            chosen = _selected(root, rule, alt_texts=self.alt_texts)
+            chosen = rule.utf8(root, alt_texts=self.alt_texts)
         elif self._extract is not None and not any(map(is_deep, tops(root))):
             source = "".join(
                 etree.tostring(top, encoding="unicode", method="html", with_tail=False) for top in tops(root)
@@ -164,47 +156,10 @@ class Content:
         root = parse(html if isinstance(html, str) else decode(html))
         return "" if root is None else self.text(url, root)
 
-    def _rule(self, url: str) -> _Rule | None:
+    def _rule(self, url: str) -> Choice | None:
         if not self._rules:
             return None
         return _unless_empty(_longest(host_of(url), self._rules))
-
-
-def _selected(root: etree._Element, rule: _Rule, *, alt_texts: bool) -> bytes:
-    """Text of what the selectors choose, each element once, in document order."""
-    parts = list(tops(root))
-    excluded = frozenset[etree._Element]()
-    if rule.exclude is not None:
-        excluded = frozenset(_matches(rule.exclude, parts))
-    if rule.include is None:
-        return utf8_of_parts(parts, excluded, alt_texts=alt_texts)
-    included = _matches(rule.include, parts)
-    return utf8_of_parts(_outermost(included, excluded), excluded, alt_texts=alt_texts)
-
-
-def _outermost(included: list[etree._Element], excluded: frozenset[etree._Element]) -> list[etree._Element]:
-    """Those that are not within another of them, nor within one that is excluded."""
-    chosen = frozenset(included) | excluded
-    # Whether an element, or one above it, is chosen. Without it 100,000 paragraphs 2,000 deep would take
-    # minutes.
-    covers: dict[etree._Element, bool] = {}
-    outermost = []
-    for element in included:
-        path = []
-        above = element.getparent()
-        while above is not None and above not in covers and above not in chosen:
-            path.append(above)
-            above = above.getparent()
-        is_covered = above is not None and covers.get(above, True)
-        covers.update(dict.fromkeys(path, is_covered))
-        if not is_covered:
-            outermost.append(element)
-    return outermost
-
-
-def _matches(selector: CSSSelector, parts: list[etree._Element]) -> list[etree._Element]:
-    select: Callable[[etree._Element], Any] = selector
-    return [element for top in parts for element in select(top)]
 
 
 def _is_enough(text: bytes) -> bool:
@@ -215,7 +170,7 @@ def _is_enough(text: bytes) -> bool:
     return len(words(text.decode("utf-8", "surrogatepass"))) >= MIN_WORDS
 
 
-def _longest(host: str, rules: Mapping[str, _Rule]) -> _Rule | None:
+def _longest(host: str, rules: Mapping[str, Choice]) -> Choice | None:
     """The rule of a host, or of the longest above it that has one."""
     while host:
         if host in rules:
@@ -224,7 +179,7 @@ def _longest(host: str, rules: Mapping[str, _Rule]) -> _Rule | None:
     return rules.get(EVERY_HOST)
 
 
-def _decides(host: str, rules: Mapping[str, _Rule]) -> bool:
+def _decides(host: str, rules: Mapping[str, Choice]) -> bool:
     """Whether an entry changes anything: one without selectors does if it stands against one
     with selectors.
     """
@@ -233,8 +188,8 @@ def _decides(host: str, rules: Mapping[str, _Rule]) -> bool:
     return host != EVERY_HOST and _unless_empty(_longest(host.partition(".")[2], rules)) is not None
 
 
-def _unless_empty(rule: _Rule | None) -> _Rule | None:
-    return None if rule == (None, None) else rule
+def _unless_empty(rule: Choice | None) -> Choice | None:
+    return None if rule is None or rule.is_everything else rule
 
 
 def _checked_host(host: str) -> str:
@@ -247,7 +202,7 @@ def _checked_host(host: str) -> str:
     return found
 
 
-def _compiled(host: str, chosen: Mapping[str, str]) -> _Rule:
+def _compiled(host: str, chosen: Mapping[str, str]) -> Choice:
     try:
         unknown = set(chosen) - set(_KINDS)
     except TypeError:
@@ -256,14 +211,14 @@ def _compiled(host: str, chosen: Mapping[str, str]) -> _Rule:
         raise ConfigurationError(
             f"content selectors of {host!r} must be a mapping with 'include' or 'exclude', not {chosen!r}"
         )
-    return _Rule(*(_compile(host, kind, chosen[kind]) if kind in chosen else None for kind in _KINDS))
+    return Choice(*(_compile(host, kind, chosen[kind]) if kind in chosen else None for kind in _KINDS))
 
 
-def _compile(host: str, kind: str, css: Any) -> CSSSelector:
+def _compile(host: str, kind: str, css: Any) -> Selector:
     if not isinstance(css, str):
         raise ConfigurationError(f"content selectors of {host!r}: {kind} must be a CSS selector, not {css!r}")
     try:
-        return CSSSelector(css, translator="html")
+        return Selector(css)
     except SelectorError as exc:
         raise ConfigurationError(
             f"content selectors of {host!r}: {kind} {css!r} is no CSS selector: {exc}"

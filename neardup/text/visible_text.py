@@ -36,7 +36,7 @@ So trees deeper than ``_DEEPEST`` are walked by a loop in Python, which gives th
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import regex
 from bs4.dammit import UnicodeDammit
@@ -47,7 +47,8 @@ from neardup.text.characters import INVISIBLE_CHARACTERS, UNSPACED
 from neardup.text.limits import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
+    from types import ModuleType
 
 logger = logging.getLogger(__name__)
 
@@ -164,10 +165,20 @@ def utf8_of_parts(
     """
     parts = list(parts)
     if _native is not None:
-        return _native(parts, left_out, alt_texts)
+        read: bytes = _native.utf8_of_parts(parts, left_out, alt_texts)
+        return read
     by_loop = bool(left_out) or len(parts) > _MANY_PARTS
     text = " ".join(_text(part, left_out, alt_texts=alt_texts, by_loop=by_loop) for part in parts)
     return cleaned(text).encode("utf-8", "surrogatepass")
+
+
+def utf8_of_chosen(parts: list[etree._Element], automaton: object, *, alt_texts: bool) -> bytes:
+    """:func:`utf8_of_parts` of what simple selectors choose in parts of a page; only the native core can
+    tell. ``automaton`` is a ``neardup.text._selectors.Automaton``.
+    """
+    assert _native is not None
+    read: bytes = _native.utf8_of_chosen(parts, automaton, alt_texts)
+    return read
 
 
 def cleaned(text: str) -> str:
@@ -313,7 +324,7 @@ def _without_urls(text: str) -> str:
     return text
 
 
-def _checked_native() -> Callable[[list[etree._Element], frozenset[etree._Element], bool], bytes] | None:
+def _checked_native() -> ModuleType | None:
     """The walk in C; None where the native core is not used, or lxml lays its trees out in another way."""
     try:
         module = native.load("neardup.text._visible_text")
@@ -323,11 +334,8 @@ def _checked_native() -> Callable[[list[etree._Element], frozenset[etree._Elemen
         root = etree.HTML(
             "<p>a<!-- b --><b>b</b><script>c</script><img alt='d e'><br>f\u00adg\u00a0h<i>i</i>"
         )
-        read = cast(
-            "Callable[[list[etree._Element], frozenset[etree._Element], bool], bytes]", module.utf8_of_parts
-        )
-        if read([root], frozenset(), True) == cleaned("".join(_pieces(root))).encode():
-            return read
+        if module.utf8_of_parts([root], frozenset(), True) == cleaned("".join(_pieces(root))).encode():
+            return module
         problem = "its trees give another text"
     except (ImportError, TypeError) as exc:  # Cython compares functions and types of lxml as it imports them
         problem = str(exc)
@@ -340,3 +348,6 @@ def _checked_native() -> Callable[[list[etree._Element], frozenset[etree._Elemen
 
 
 _native = _checked_native()
+
+is_native = _native is not None
+"""Whether the native core walks."""
