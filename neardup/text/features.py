@@ -197,8 +197,9 @@ class Features:
         self.max_distance, self.verified_max_distance = _BASES[kind]
 
     def extract(self, text: str | bytes, check: Callable[[int], None] | None = None) -> Extracted:
-        """Words and features of a visible text, or of its UTF-8; all empty if it has no words, no features if
-        it has stop words only.
+        """Words and features of a visible text, or of its UTF-8.
+
+        All are empty if it has no words. A text of stop words only has no features.
 
         ``check`` is told the number of words, and may raise.
         """
