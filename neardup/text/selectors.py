@@ -159,8 +159,9 @@ def _word(value: str) -> str:
 
 def _automaton(include: Selector | None, exclude: Selector | None) -> object | None:
     """What the native walk matches selectors by; None where it cannot."""
-    module = native.load("neardup.text._selectors")
-    if module is None or not visible_text.is_native:
+    # Built for another lxml than there is, it could not even be loaded.
+    module = native.load("neardup.text._selectors") if visible_text.is_native else None
+    if module is None:
         return None
     included = [] if include is None else include.steps
     excluded = [] if exclude is None else exclude.steps
