@@ -35,9 +35,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks import fingerprints
+from benchmarks.compiled import compiled
 from benchmarks.peers import DISTANCE, Peer, all_peers
 from benchmarks.provenance import header
-from neardup.compiled import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

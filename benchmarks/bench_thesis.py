@@ -171,7 +171,7 @@ def fewest(facts: Facts, kind: str) -> int:
     return int(facts[f"thesis {kind}"]["k"]["0.95"] or MOST_COUNTED)
 
 
-def asked_for(project: systems.Project, asked: Asked, truth: Truth, *, only_first: bool) -> float:
+def asked_for(ordered: Words, asked: Asked, truth: Truth, *, only_first: bool) -> float:
     """The recall to ask this project for, so that what it finds is .95 (bisection on the logarithm of what is
     missed).
     """
@@ -182,7 +182,7 @@ def asked_for(project: systems.Project, asked: Asked, truth: Truth, *, only_firs
     low, high = 0.001, 0.9
     for _ in range(8):
         middle = float(np.sqrt(low * high))
-        found = project.search(part, 1.0 - middle, only_first=only_first)[place]
+        found = systems.Project(ordered, 1.0 - middle).search(part, only_first=only_first)[place]
         low, high = (middle, high) if found >= 0.95 * whole else (low, middle)
     return 1.0 - low
 
@@ -192,8 +192,8 @@ def searches(
 ) -> tuple[dict[str, Callable[[Asked], Ints]], dict[str, int]]:
     """All systems at one size by name, and the bytes of each."""
     psm = systems.Psm(ordered, p)
-    project = systems.Project(ordered)
-    sizes = {"psm": psm.nbytes, "project": project.nbytes} | {n: e.nbytes for n, e in exact.items()}
+    projects = {wanted: systems.Project(ordered, wanted) for wanted in PROJECT_RECALLS}
+    sizes = {"psm": psm.nbytes, "project": projects[0.95].nbytes} | {n: e.nbytes for n, e in exact.items()}
     found: dict[str, Callable[[Asked], Ints]] = {}
     for kind, only_first in (("first", True), ("all", False)):
         found[f"psm {kind}"] = partial(psm.search, k=fewest(facts, kind), only_first=only_first)
@@ -203,11 +203,13 @@ def searches(
         )  # fmt: skip
         for name, index in exact.items():
             found[f"{name} {kind}"] = partial(index.search, only_first=only_first)
-        for wanted in PROJECT_RECALLS:
-            found[f"project {wanted} {kind}"] = partial(project.search, recall=wanted, only_first=only_first)
-        equal = asked_for(project, asked, truth, only_first=only_first)
+        for wanted, project in projects.items():
+            found[f"project {wanted} {kind}"] = partial(project.search, only_first=only_first)
+        equal = asked_for(ordered, asked, truth, only_first=only_first)
         facts[f"asked of the project {kind}"] = equal
-        found[f"project equal {kind}"] = partial(project.search, recall=equal, only_first=only_first)
+        found[f"project equal {kind}"] = partial(
+            systems.Project(ordered, equal).search, only_first=only_first
+        )
         found[f"linear {kind}"] = partial(systems.linear, ordered, only_first=only_first)
     return found, sizes
 

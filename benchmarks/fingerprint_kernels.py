@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.compiled import compiled
+from benchmarks.compiled import compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.compiled import compiled
 from benchmarks.peers import DISTANCE, Peer
-from neardup.compiled import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from neardup.compiled import compiled
+from benchmarks.compiled import compiled
 from neardup.index.psm.flips import FLIP_SLOPE
 
 if TYPE_CHECKING:

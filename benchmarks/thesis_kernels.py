@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from benchmarks.compiled import compiled
 from benchmarks.thesis_flips import H, following, start
-from neardup.compiled import compiled
-from neardup.index.psm.tree import popcount, signed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,6 +29,21 @@ MATCHES, CANDIDATES, PROBES, MATCHED = 0, 1, 2, 3
 NEARLY_ALL = 0.9995
 """Share of the probability that :func:`adaptive` writes down flips for."""
 _ONE = np.uint64(1)
+
+
+@compiled
+def signed(number: np.uint64) -> int:
+    """A signed integer: numba turns an unsigned one with a signed one into a float."""
+    return np.int64(number)  # type: ignore[return-value]
+
+
+@compiled
+def popcount(bits: np.uint64) -> int:
+    """Number of ones, by the textbook sums in parallel (which LLVM knows as one instruction)."""
+    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @compiled

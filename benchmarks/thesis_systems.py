@@ -14,9 +14,7 @@ import numpy as np
 
 from benchmarks import thesis_kernels as kernels
 from benchmarks.thesis_flips import MOST_PROBES, H, scratch
-from neardup.compiled import compiled
 from neardup.index.base import ANY_NUMBER
-from neardup.index.psm import walk
 from neardup.index.psm.flips import plan_flips
 from neardup.index.psm.psm_index import PSMIndex
 from neardup.index.tables import cut
@@ -32,7 +30,8 @@ if TYPE_CHECKING:
     Facts: TypeAlias = dict[str, Any]
 
 REPETITIONS = 3
-_WARM = 64
+_BLOCK = 1 << 14
+"""Queries in one call of this project's index."""
 
 
 @dataclass(frozen=True)
@@ -143,51 +142,33 @@ def multi_index(values: Words) -> Exact:
     return Exact(values, 3, 1, (1, 0, 0), direct=True)
 
 
-@compiled
-def _ask_project(
-    arrays: tuple[Any, ...],
-    workspace: tuple[Any, ...],
-    matches: Words,
-    queries: Words,
-    weights: Weights,
-    recall: float,
-    most: int,
-    out: Ints,
-) -> None:
-    wide = np.empty(64)
-    for i in range(queries.size):
-        for j in range(64):
-            wide[j] = weights[i, j]
-        given = (*arrays, queries[i], wide, H, recall, most, *workspace, matches)
-        found = walk.search(*given)
-        out[kernels.MATCHES] += found
-        out[kernels.MATCHED] += found > 0
-
-
 class Project:
-    """This project's index, in a compiled loop: what a query costs without Python around it."""
+    """This project's index with one recall, asked in large blocks: what a query costs without Python around
+    it.
 
-    def __init__(self, values: Words) -> None:
-        self.index = PSMIndex(max_distance=H)
+    The time includes the table of matches that a block gives back, and making float64 of the weights.
+    """
+
+    def __init__(self, values: Words, recall: float) -> None:
+        self.index = PSMIndex(max_distance=H, recall=recall)
         self.index.extend(values, np.arange(len(values), dtype=np.int64))
         assert len(self.index) == len(values)
         self.nbytes = self.index.nbytes
-        self._matches = np.zeros((1, 3), dtype=np.uint64)
+        self._threshold = 0.0
 
-    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        return self.index._heads, self.index._lows, self.index._rests, self.index._state
-
-    def search(self, asked: Asked, recall: float, *, only_first: bool) -> Ints:
-        before = self.index.stats
+    def search(self, asked: Asked, *, only_first: bool) -> Ints:
         out = np.zeros(4, dtype=np.int64)
-        _ask_project(
-            self._arrays(), self.index._workspace, self._matches, asked.values, asked.weights, recall,
-            1 if only_first else ANY_NUMBER, out,
-        )  # fmt: skip
-        after = self.index.stats
-        assert after.queries - before.queries == len(asked.values)
-        out[kernels.PROBES] = after.probes - before.probes
-        out[kernels.CANDIDATES] = after.candidates - before.candidates
+        most = 1 if only_first else ANY_NUMBER
+        for start in range(0, len(asked.values), _BLOCK):
+            values = asked.values[start : start + _BLOCK]
+            weights = asked.weights[start : start + _BLOCK].astype(np.float64)
+            found, costs, self._threshold = self.index.match_block(values, weights, most, self._threshold)
+            queries, probes, _, candidates = costs
+            assert queries == len(values)
+            out[kernels.PROBES] += probes
+            out[kernels.CANDIDATES] += candidates
+            out[kernels.MATCHES] += len(found)
+            out[kernels.MATCHED] += np.count_nonzero(np.diff(found[:, 0])) + (len(found) > 0)
         return out
 
 
