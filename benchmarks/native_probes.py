@@ -42,7 +42,7 @@ def skewed(count: int, seed: int) -> npt.NDArray[np.uint64]:
 
 
 def queries(values: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64]]:
-    """Edited copies of fingerprints: normal bit weights, each of which the edit moves by a normal difference."""
+    """Edited copies of fingerprints: bit weights are normal, and an edit adds a normal difference to each."""
     rng = np.random.default_rng(3)
     bits = np.unpackbits(values.astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
     weights = np.abs(rng.normal(size=bits.shape)) * np.where(bits, 1.0, -1.0)
