@@ -1,11 +1,11 @@
-"""The four targets by name, each a function of bytes that raises where it finds fault, and its seeds."""
+"""The five targets by name, each a function of bytes that raises where it finds fault, and its seeds."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.support.fuzz import files, pages, snapshots
+from tests.support.fuzz import files, indexes, pages, snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +22,7 @@ class Target(NamedTuple):
 TARGETS = {
     "text": Target(pages.text, pages.text_seeds),
     "words": Target(pages.find_words, pages.word_seeds),
+    "index": Target(indexes.compare, indexes.seeds),
     "snapshot": Target(snapshots.restore, snapshots.seeds),
     "files": Target(files.read, files.seeds),
 }
