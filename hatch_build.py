@@ -4,7 +4,8 @@ hatchling calls this for wheels and for editable installations. ``python hatch_b
 more after a ``.pyx`` has changed. Where the C compiler fails the package stays pure Python, and
 ``neardup/_build.txt`` says what is missing; :mod:`neardup.native` reads that line.
 
-``NEARDUP_BOUNDSCHECK=1`` in the environment builds with every access to an array checked.
+In the environment, ``NEARDUP_BOUNDSCHECK=1`` builds with every access to an array checked, and
+``NEARDUP_SANITIZE=1`` with AddressSanitizer and UndefinedBehaviorSanitizer (``nox -s sanitize``).
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ BASELINE = ["-msse4.2", "-mpopcnt"] if platform.machine().lower() in {"x86_64", 
 wider ones where they are.
 """
 CHECKED = os.environ.get("NEARDUP_BOUNDSCHECK") == "1"
+SANITIZED = os.environ.get("NEARDUP_SANITIZE") == "1"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 
 
 class NativeCore(BuildHookInterface[Any]):
@@ -63,8 +66,10 @@ class NativeCore(BuildHookInterface[Any]):
 
 def build_in_place() -> str:
     """Put the modules beside their sources; returns what :func:`build` records."""
-    # C files are kept for the next time, since a timestamp tells which are up to date. Checked ones differ.
-    modules, record = build(ROOT / "build" / ("native-checked" if CHECKED else "native"))
+    # C and object files are kept for the next time, since a timestamp tells which are up to date. Those of
+    # another kind of build differ.
+    kind = "-checked" * CHECKED + f"-sanitized-{Path(os.environ.get('CC', 'cc')).name}" * SANITIZED
+    modules, record = build(ROOT / "build" / f"native{kind}")
     for old in (ROOT / "neardup").rglob(f"*{SUFFIX}"):
         if old.relative_to(ROOT).as_posix() not in modules:
             old.unlink()
@@ -135,7 +140,16 @@ class _BuildExtensions(build_ext):
                 # Twins must round alike: a product is not added in one step, which some processors can.
                 extension.extra_compile_args = ["-O3", "-ffp-contract=off", *BASELINE]
                 extension.extra_compile_args += [] if CHECKED else ["-g0"]
+                if SANITIZED:
+                    self._sanitize(extension)
         super().build_extensions()
+
+    def _sanitize(self, extension: Extension) -> None:
+        """The library of the sanitizers is not linked: that of the tests or of the fuzzer is preloaded."""
+        extension.extra_compile_args += [*SANITIZERS, "-O1", "-g", "-fno-omit-frame-pointer"]
+        if "clang" in Path(self.compiler.compiler[0]).name:
+            # Branches are counted for the fuzzer. Cython calls functions by other types than their own.
+            extension.extra_compile_args += ["-fsanitize=fuzzer-no-link", "-fno-sanitize=function"]
 
     def what_is_missing(self, folder: Path) -> str:
         """Why the compiler failed, in a few words."""

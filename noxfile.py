@@ -2,14 +2,20 @@
 lists them.
 
 What follows ``--`` goes to the program: ``nox -s test -- tests/text``, ``nox -s bench -- text``, ``nox -s
-fuzz -- words --seconds 600``.
+fuzz -- words --seconds 60``.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
@@ -34,6 +40,19 @@ LOWEST = [
 """The tests that use each library most. None crawls in the process of the tests, for which the lowest Scrapy
 needs a reactor. They take two minutes.
 """
+
+SANITIZED = [
+    "tests/test_native.py",
+    "tests/faults/test_fuzz.py",
+    *(f"tests/{room}" for room in ("text", "fingerprint", "index", "collection", "detection", "evaluation")),
+]
+NOT_SANITIZED = [
+    # The sanitizers take terabytes of addresses, of which there is then no limit that a test could set.
+    "--deselect=tests/index/test_index.py::test_an_index_without_memory_keeps_what_it_has",
+]
+
+FUZZED = ["text", "words", "index", "snapshot"]
+"""The targets that reach the native core."""
 
 
 @nox.session
@@ -93,11 +112,47 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def sanitize(session: nox.Session) -> None:
+    """Tests of the native core, watched by AddressSanitizer and UndefinedBehaviorSanitizer (of GCC)."""
+    session.install("-e", ".[dev]")
+    names = ("libasan.so", "libubsan.so", "libstdc++.so")  # Arrow's errors are C++ exceptions
+    libraries = [_answer(session, "gcc", f"-print-file-name={name}") for name in names]
+    with _sanitized(session, "gcc", libraries) as environment:
+        # One process, whose exit status tells of leaks; reports go to a stderr that nobody takes away.
+        options = ["--numprocesses=0", "--capture=sys", "-p", "tests.support.leaks"]
+        session.run("pytest", *options, *NOT_SANITIZED, *(session.posargs or SANITIZED), env=environment)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
-    """A target of the fuzzer, for ten minutes unless told otherwise: ``purify``, ``words``, ``snapshot`` or
-    ``files``.
+    """A target of the fuzzer on a native core that is watched so; without a name all that reach it, for ten
+    minutes each.
     """
     session.install("-e", ".[dev,fuzz]")
-    arguments = session.posargs or ["purify", "--seconds", "600"]
-    # libFuzzer ends with 130 when its time is over; what it found it has shown and written.
-    session.run("python", "-m", "tests.support.fuzz", *arguments, success_codes=[0, 130])
+    folder = _answer(session, "python", "-c", "import atheris; print(atheris.path())")
+    runs = [session.posargs] if session.posargs else [[name] for name in FUZZED]
+    compiler = os.environ.get("CC", "gcc")
+    with _sanitized(session, compiler, [f"{folder}/asan_with_fuzzer.so"]) as environment:
+        for arguments in runs:
+            session.run("python", "-m", "tests.support.fuzz", *arguments, env=environment)
+
+
+@contextlib.contextmanager
+def _sanitized(session: nox.Session, compiler: str, libraries: list[str]) -> Iterator[dict[str, str]]:
+    """Build a native core that is watched, and the usual one at the end; gives the environment of programs
+    that use the first.
+    """
+    session.run("python", "hatch_build.py", env={"NEARDUP_SANITIZE": "1", "CC": compiler})
+    try:
+        yield {
+            "LD_PRELOAD": " ".join(libraries),
+            "PYTHONMALLOC": "malloc",  # or a byte too far would be one of the interpreter's own
+            "ASAN_OPTIONS": "leak_check_at_exit=0",
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+        }
+    finally:
+        session.run("python", "hatch_build.py")
+
+
+def _answer(session: nox.Session, *command: str) -> str:
+    return str(session.run(*command, external=True, silent=True)).strip()
