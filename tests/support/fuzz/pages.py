@@ -14,14 +14,17 @@ from neardup.fingerprint.reader import Reader
 from neardup.text.content import BODY, LEARNED, MAIN, Content
 from neardup.text.features import HASH, Features, hash_feature
 from neardup.text.idf import Learner
+from neardup.text.selectors import Choice, Selector
 from neardup.text.visible_text import (
     _IS_DEEP,
     _STYLESHEETS,
     _pieces,
+    cleaned,
     decode,
     parse,
     text_of_bytes,
     text_of_html,
+    text_of_tree,
     tops,
 )
 from neardup.text.words import bigrams, dictionary_words, parts, words
@@ -30,10 +33,20 @@ from tests.support.places import PAGES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lxml import etree
+
     from neardup.fingerprint.reader import Reading
 
 _URL = "http://a.example/page"
 _SELECTORS = {"*": {"include": "main, article, p, td", "exclude": "nav, .x, p > b"}}
+
+_CHOSEN = (
+    (None, "p > b, .x"),
+    ("main, p, td", "nav, #i"),
+    ("[class~=a] *, div div", None),
+    ("body > *, li > a[href]", "[title=''], b p, img"),
+)
+"""Included and excluded."""
 
 _FEATURES = (
     "word-tf",
@@ -64,6 +77,7 @@ _ODD_PAGES = (
     "\ufeff<p>see www.a.example, http://b.example/ü and a\u00adb".encode("utf-16"),
     b"<p>&#0;&#xd800;&#1114112;&nope;&amp <p\x00q>\xff\xfe",
     b"<nav>a</nav><main><p>b <b>c</b>" + b" word other" * 20 + b"</main>",
+    b"<div class='b a' title><div id=i>c <b>d<p class=x>e</p></b><img alt='f  g'></div><li><a href=h>j",
     b"<frameset><noframes>a<body>b</noframes></frameset><table><tr>c<td>d",
 )
 _ODD_TEXTS = (
@@ -77,9 +91,7 @@ _ODD_TEXTS = (
 
 
 def text(data: bytes) -> None:
-    """The first byte chooses how the rest, a page, is read; read twice, as bytes or as a string, it must give
-    the same.
-    """
+    """The first byte chooses how the rest, a page, is read; read in two ways, it must give the same."""
     if not data:
         return
     reader, page = _page_readers()[data[0] % 4], data[1:]
@@ -89,15 +101,27 @@ def text(data: bytes) -> None:
     assert text == " ".join(text.split()), "white space is left"
     _assert_same(reader.read_html(_URL, page), reader.read_text(text))
     root = parse(html)
-    for top in [] if root is None else list(tops(root)):
-        for alt_texts, stylesheet in enumerate(_STYLESHEETS):
-            walked = "".join(_pieces(top, alt_texts=bool(alt_texts))).split()
-            assert _IS_DEEP(top) or str(stylesheet(top)).split() == walked, "stylesheet and loop differ"
+    if root is not None:
+        _assert_walks_agree(root)
+        simple, by_xpath = _choices()[data[0] // 4 % len(_CHOSEN)]
+        chosen = simple.utf8(root, alt_texts=True)
+        assert chosen == by_xpath.utf8(root, alt_texts=True), "selectors choose other parts"
     try:
         utf_8 = page.decode()
     except UnicodeDecodeError:
         return
     assert text_of_bytes(page, "utf-8") == text_of_html(utf_8), "UTF-8 and its string differ"
+
+
+def _assert_walks_agree(root: etree._Element) -> None:
+    for alt_texts, stylesheet in enumerate(_STYLESHEETS):
+        walked = ["".join(_pieces(top, alt_texts=bool(alt_texts))) for top in tops(root)]
+        for top, pieces in zip(tops(root), walked, strict=True):
+            assert _IS_DEEP(top) or str(stylesheet(top)).split() == pieces.split(), (
+                "stylesheet and loop differ"
+            )
+        native = text_of_tree(root, alt_texts=bool(alt_texts))
+        assert native == cleaned(" ".join(walked)), "native walk and loop differ"
 
 
 def find_words(data: bytes) -> None:
@@ -124,9 +148,9 @@ def find_words(data: bytes) -> None:
 
 def text_seeds() -> Iterator[bytes]:
     for number, path in enumerate(sorted(PAGES.rglob("*.html*"))):
-        yield bytes([number % 4]) + path.read_bytes()
+        yield bytes([number % 16]) + path.read_bytes()
     for page in _ODD_PAGES:
-        for mode in range(4):
+        for mode in range(16):
             yield bytes([mode]) + page
 
 
@@ -164,6 +188,18 @@ def _assert_same(one: Reading, other: Reading) -> None:
 def _page_readers() -> tuple[Reader, ...]:
     contents = (Content(BODY), Content(LEARNED), Content(MAIN), Content(BODY, _SELECTORS))
     return tuple(Reader(content, Features()) for content in contents)
+
+
+@functools.cache
+def _choices() -> list[tuple[Choice, Choice]]:
+    """Each of ``_CHOSEN`` for the native walk, and for XPath."""
+    made = []
+    for css in _CHOSEN:
+        include, exclude = (None if text is None else Selector(text) for text in css)
+        simple, by_xpath = Choice(include, exclude), Choice(include, exclude)
+        by_xpath._automaton = None
+        made.append((simple, by_xpath))
+    return made
 
 
 @functools.cache
