@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="Callable[..., object]")
 
-COST = "reading a page takes 6 to 11 times as long"
+COST = "reading a page takes some 12 times as long"
 """What a crawl without the native core pays."""
 
 
