@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from neardup import native
 from neardup.cli.main import main
 from neardup.errors import ConfigurationError
 from neardup.index import plan
@@ -62,6 +63,7 @@ def test_work_of_exact_indexes(kind: type[MultiIndexHashing | MankuTables], page
     assert index.nbytes == pytest.approx(nbytes, rel=0.25)
 
 
+@pytest.mark.skipif(not native.available, reason="the scan may be the fastest without the native core")
 def test_plan_of_what_was_built_is_what_was_measured() -> None:
     costs = {cost.name: cost for cost in plan.plan(50_000, max_distance=3, recall=0.95)}
 

@@ -40,6 +40,8 @@ COPIES_FROM = 8
 """Level from which on a leaf of mostly copies may hold any number."""
 
 _LOOKS = 16
+_PART = 1 << 15
+"""Fingerprints that a part of a scan has, or a few more."""
 _GOLDEN = 0x9E3779B97F4A7C15
 _BITS = (1 << 64) - 1
 
@@ -59,6 +61,14 @@ class Leaf:
         distances = np.bitwise_count(values ^ np.uint64(value))
         for place in np.flatnonzero(distances <= max_distance).tolist():
             yield Match(self.rows[place], self.values[place], int(distances[place]))
+
+    def nearest(self, value: int, rows: int, but: int) -> int:
+        """Smallest distance under a row below ``rows`` other than ``but``; 65 if there is none."""
+        # Copies again: what another thread adds between the two is left out.
+        stored = np.frombuffer(self.values[:], dtype=np.uint64)
+        its_rows = np.frombuffer(self.rows[:], dtype=np.uint32)[: stored.size].astype(np.int64)
+        wanted = stored[: its_rows.size][(its_rows < rows) & (its_rows != but)]
+        return int(np.bitwise_count(wanted ^ np.uint64(value)).min(initial=65))
 
     def place(self, value: int, row: int | None) -> int:
         """Where a fingerprint stands, under a row or, with None, under any; -1 if it is not there."""
@@ -225,14 +235,16 @@ class PrefixTree:
         Rows below ``rows`` other than ``but`` count; 65 if there is none. The second result says where the
         next part begins; None: nowhere.
         """
-        leaf, level = self._leaf_of(cursor)
-        stored = np.frombuffer(leaf.values[:], dtype=np.uint64)
-        its_rows = np.frombuffer(leaf.rows[:], dtype=np.uint32)[: stored.size].astype(np.int64)
-        wanted = stored[: its_rows.size][(its_rows < rows) & (its_rows != but)]
-        smallest = int(np.bitwise_count(wanted ^ np.uint64(value)).min(initial=65))
-        shift = 64 - STEP * level
-        behind = ((cursor >> shift) + 1) << shift
-        return smallest, behind if behind <= _BITS else None
+        smallest, met = 65, 0
+        while met < _PART:
+            leaf, level = self._leaf_of(cursor)
+            smallest = min(smallest, leaf.nearest(value, rows, but))
+            met += len(leaf.values) + 1
+            shift = 64 - STEP * level
+            cursor = ((cursor >> shift) + 1) << shift
+            if cursor > _BITS:
+                return smallest, None
+        return smallest, cursor
 
     def contents(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
         """All fingerprints and their rows, shape (n,), in the order of their prefixes."""
