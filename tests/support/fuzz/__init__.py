@@ -1,3 +1,3 @@
-"""Fuzzing: four targets that take any bytes and find fault by raising; see
+"""Fuzzing: five targets that take any bytes and find fault by raising; see
 :mod:`tests.support.fuzz.__main__`.
 """
