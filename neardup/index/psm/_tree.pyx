@@ -36,6 +36,8 @@ cdef enum:
     FEW = 64  # fewer at once are added one after the other
     AT_ONCE = 1 << 20
     LEAST_ROOM = 8  # fingerprints
+    NODE = 128  # bytes, two cache lines
+    NODES = 511  # of a block
     BYTES = 12  # of a fingerprint
     FETCHED = 16  # cache lines of a leaf that are asked for; the processor foresees those behind
     A_SLICE = 1 << 15
@@ -57,14 +59,23 @@ cdef double LEAST = 1e-290
 cdef double INFINITY = float("inf")
 
 
-cdef struct Leaf:
-    # Followed by the lower halves of ``room`` fingerprints, then by the upper halves with their rows.
+cdef struct Below:
+    # What stands below a prefix: a leaf, or a node, which has count 1 and room 0. With the count beside the
+    # address, ``add`` does not wait for the leaf's memory.
+    void *held  # eight children; of a leaf the lower halves of ``room`` fingerprints, then upper halves and rows
     uint32_t count
     uint32_t room
 
-ctypedef uintptr_t Head  # the address of a leaf or, plus one, of the eight heads of a node
+cdef struct Block:
+    # Followed by nodes, at addresses that NODE divides. Among the leaves each node would be in a page of
+    # memory of its own.
+    Block *before
 
-cdef Leaf EMPTY = Leaf(0, 0)
+cdef struct Tree:
+    Below root
+    Block *block  # the newest one
+    int left  # nodes that this block has room for
+    Py_ssize_t size
 
 cdef struct Found:
     uint64_t row
@@ -72,7 +83,7 @@ cdef struct Found:
     uint64_t distance
 
 cdef struct Branch:
-    Head head
+    Below below
     double weight  # of a leaf its probability, of a node the product of the odds of the bits flipped so far
     int level
     int budget  # bits left to flip
@@ -106,7 +117,7 @@ cdef struct Search:
     double[LEVELS][MOST_DISTANCE + 1][CHILDREN] chances
     int ready  # levels whose chances are there
     Queue queue
-    const Head *own  # where the leaf of the query's own prefix hangs
+    const Below *own  # the leaf of the query's own prefix
 
 cdef struct Run:
     # Fingerprints to be added, with their rows.
@@ -114,35 +125,31 @@ cdef struct Run:
     uint32_t *rows
 
 
-cdef inline bint is_node(Head head) noexcept nogil:
-    return head & 1
+cdef inline bint is_node(Below below) noexcept nogil:
+    return below.count > below.room
 
 
-cdef inline Leaf *leaf_at(Head head) noexcept nogil:
-    return <Leaf *>head
+cdef inline Below *children_of(Below node) noexcept nogil:
+    return <Below *>node.held
 
 
-cdef inline Head *children_of(Head head) noexcept nogil:
-    return <Head *>(head - 1)
+cdef inline uint32_t *lows_of(Below leaf) noexcept nogil:
+    return <uint32_t *>leaf.held
 
 
-cdef inline uint32_t *lows_of(const Leaf *leaf) noexcept nogil:
-    return <uint32_t *>(leaf + 1)
-
-
-cdef inline uint64_t *rests_of(const Leaf *leaf) noexcept nogil:
+cdef inline uint64_t *rests_of(Below leaf) noexcept nogil:
     return <uint64_t *>(lows_of(leaf) + leaf.room)
 
 
-cdef inline uint64_t value_at(const Leaf *leaf, Py_ssize_t place) noexcept nogil:
+cdef inline uint64_t value_at(Below leaf, Py_ssize_t place) noexcept nogil:
     return (rests_of(leaf)[place] & UPPER) | lows_of(leaf)[place]
 
 
-cdef inline uint32_t row_at(const Leaf *leaf, Py_ssize_t place) noexcept nogil:
+cdef inline uint32_t row_at(Below leaf, Py_ssize_t place) noexcept nogil:
     return <uint32_t>rests_of(leaf)[place]
 
 
-cdef inline void put(Leaf *leaf, Py_ssize_t place, uint64_t value, uint32_t row) noexcept nogil:
+cdef inline void put(Below leaf, Py_ssize_t place, uint64_t value, uint32_t row) noexcept nogil:
     lows_of(leaf)[place] = <uint32_t>value
     rests_of(leaf)[place] = (value & UPPER) | row
 
@@ -165,47 +172,45 @@ cdef inline uint32_t room_for(uint32_t count) noexcept nogil:
     return (count + step - 1) // step * step
 
 
-cdef Leaf *new_leaf(uint32_t room) noexcept nogil:
-    """An empty leaf with room for so many; NULL: there is no memory."""
-    cdef Leaf *leaf = &EMPTY
-    if room:
-        leaf = <Leaf *>malloc(sizeof(Leaf) + <size_t>room * BYTES)
-        if leaf != NULL:
-            leaf.count, leaf.room = 0, room
-    return leaf
-
-
-cdef void free_leaf(Leaf *leaf) noexcept nogil:
-    if leaf != &EMPTY:
-        free(leaf)
-
-
-cdef int resize(Head *head, uint32_t room) noexcept nogil:
+cdef int resize(Below *leaf, uint32_t room) noexcept nogil:
     """Give a leaf room for so many; -1, and nothing has changed, if there is no memory."""
-    cdef Leaf *old = leaf_at(head[0])
-    cdef Leaf *leaf = new_leaf(room)
-    if leaf == NULL:
-        return -1
+    cdef Below larger = Below(NULL, leaf.count, room)
     if room:
-        memcpy(lows_of(leaf), lows_of(old), old.count * sizeof(uint32_t))
-        memcpy(rests_of(leaf), rests_of(old), old.count * sizeof(uint64_t))
-        leaf.count = old.count
-    free_leaf(old)
-    head[0] = <Head>leaf
+        larger.held = malloc(<size_t>room * BYTES)
+        if larger.held == NULL:
+            return -1
+        if leaf.count:
+            memcpy(lows_of(larger), lows_of(leaf[0]), leaf.count * sizeof(uint32_t))
+            memcpy(rests_of(larger), rests_of(leaf[0]), leaf.count * sizeof(uint64_t))
+    free(leaf.held)
+    leaf[0] = larger
     return 0
 
 
-cdef void release(Head head) noexcept nogil:
+cdef void release(Below below) noexcept nogil:
     cdef int child
-    if is_node(head):
+    if is_node(below):
         for child in range(CHILDREN):
-            release(children_of(head)[child])
-        free(children_of(head))
+            release(children_of(below)[child])
     else:
-        free_leaf(leaf_at(head))
+        free(below.held)
 
 
-cdef bint is_full(const Leaf *leaf, uint64_t value, int level) noexcept nogil:
+cdef Below *new_node(Tree *tree) noexcept nogil:
+    """Room for eight children; NULL: there is no memory."""
+    cdef Block *block
+    cdef uintptr_t end
+    if tree.left == 0:
+        block = <Block *>malloc(sizeof(Block) + <size_t>NODE * (NODES + 1))
+        if block == NULL:
+            return NULL
+        block.before, tree.block, tree.left = tree.block, block, NODES
+    end = (<uintptr_t>(tree.block + 1) + NODE * (NODES + 1)) // NODE * NODE
+    tree.left -= 1
+    return <Below *>(end - <uintptr_t>NODE * (tree.left + 1))
+
+
+cdef bint is_full(Below leaf, uint64_t value, int level) noexcept nogil:
     cdef uint64_t candidate = 0, other
     cdef int look, votes = 0, equal = 0
     if leaf.count < limit_of(value, level) or level == DEEPEST:
@@ -222,56 +227,59 @@ cdef bint is_full(const Leaf *leaf, uint64_t value, int level) noexcept nogil:
     return equal * 2 < LOOKS
 
 
-cdef int divide(Head *head, int level) noexcept nogil:
+cdef int divide(Tree *tree, Below *below, int level) noexcept nogil:
     """Turn a leaf into a node; -1, and nothing has changed, if there is no memory."""
-    cdef Leaf *leaf = leaf_at(head[0])
-    cdef (Leaf *)[CHILDREN] parts
-    cdef uint32_t[CHILDREN] counts
-    cdef Leaf *part
+    cdef Below leaf = below[0]
+    cdef Below[CHILDREN] parts
+    cdef Below *part
+    cdef Below *children
     cdef Py_ssize_t place, child
-    cdef Head *children = <Head *>malloc(CHILDREN * sizeof(Head))
+    for child in range(CHILDREN):
+        parts[child] = Below(NULL, 0, 0)
+    for place in range(leaf.count):
+        parts[child_of(value_at(leaf, place), level)].room += 1
+    children = NULL
+    for child in range(CHILDREN):
+        if resize(&parts[child], room_for(parts[child].room)) < 0:
+            break
+    else:
+        children = new_node(tree)
     if children == NULL:
+        for child in range(CHILDREN):
+            free(parts[child].held)
         return -1
-    for child in range(CHILDREN):
-        counts[child] = 0
     for place in range(leaf.count):
-        counts[child_of(value_at(leaf, place), level)] += 1
-    for child in range(CHILDREN):
-        parts[child] = new_leaf(room_for(counts[child]))
-        if parts[child] == NULL:
-            while child:
-                child -= 1
-                free_leaf(parts[child])
-            free(children)
-            return -1
-        children[child] = <Head>parts[child]
-    for place in range(leaf.count):
-        part = parts[child_of(value_at(leaf, place), level)]
-        lows_of(part)[part.count] = lows_of(leaf)[place]
-        rests_of(part)[part.count] = rests_of(leaf)[place]
+        part = &parts[child_of(value_at(leaf, place), level)]
+        lows_of(part[0])[part.count] = lows_of(leaf)[place]
+        rests_of(part[0])[part.count] = rests_of(leaf)[place]
         part.count += 1
-    free_leaf(leaf)
-    head[0] = <Head>children + 1
+    memcpy(children, parts, sizeof(parts))
+    free(leaf.held)
+    below[0] = Below(children, 1, 0)
     return 0
 
 
 cdef class PrefixTree:
-    cdef Head root
+    cdef Tree tree
     cdef Search *search
-    cdef Py_ssize_t size
 
     def __cinit__(self):
         self.search = <Search *>calloc(1, sizeof(Search))
         if self.search == NULL:
             raise MemoryError
-        self.root = <Head>&EMPTY
 
     def __init__(self, *, max_distance, recall):
         self.search.max_distance = check_max_distance(max_distance)
         self.search.recall = recall
 
     def __dealloc__(self):
-        release(self.root)
+        cdef Block *block = self.tree.block
+        cdef Block *before
+        release(self.tree.root)
+        while block != NULL:
+            before = block.before
+            free(block)
+            block = before
         if self.search != NULL:
             free(self.search.found)
             free(self.search)
@@ -299,14 +307,14 @@ cdef class PrefixTree:
 
     @property
     def nbytes(self):
-        return memory_of(self.root)
+        return memory_of(self.tree.root)
 
     def __len__(self):
-        return self.size
+        return self.tree.size
 
     def __contains__(self, value):
         cdef uint64_t wanted = PyNumber_Index(value)
-        return locate(leaf_at(leaf_of(&self.root, wanted, NULL)[0]), wanted, -1) >= 0
+        return locate(leaf_of(&self.tree.root, wanted, NULL)[0], wanted, -1) >= 0
 
     def add(self, value, row):
         # PyNumber_Index: Cython by itself would cut a float off.
@@ -314,9 +322,8 @@ cdef class PrefixTree:
         cdef int64_t number = PyNumber_Index(row)
         if not 0 <= number <= 0xFFFFFFFF:
             check_rows(row, row)
-        if add_below(&self.root, 0, fingerprint, <uint32_t>number) < 0:
+        if add_below(&self.tree, &self.tree.root, 0, fingerprint, <uint32_t>number) < 0:
             raise MemoryError
-        self.size += 1
 
     def add_many(self, const uint64_t[::1] values, const uint32_t[::1] rows):
         cdef Py_ssize_t start = 0, size, most = min(values.shape[0], <Py_ssize_t>AT_ONCE)
@@ -334,7 +341,7 @@ cdef class PrefixTree:
             size = min(values.shape[0] - start, <Py_ssize_t>AT_ONCE)
             memcpy(run.values, &values[start], size * sizeof(uint64_t))
             memcpy(run.rows, &rows[start], size * sizeof(uint32_t))
-            failed = add_run(&self.root, 0, run, other, size, &self.size)
+            failed = add_run(&self.tree, &self.tree.root, 0, run, other, size)
             start += size
         free(memory)
         if failed:
@@ -343,18 +350,17 @@ cdef class PrefixTree:
     def remove(self, value, row):
         cdef uint64_t fingerprint = PyNumber_Index(value)
         cdef int64_t number = PyNumber_Index(row)
-        cdef Head *head = leaf_of(&self.root, fingerprint, NULL)
-        cdef Leaf *leaf = leaf_at(head[0])
-        cdef Py_ssize_t place = locate(leaf, fingerprint, number) if number >= 0 else -1
+        cdef Below *leaf = leaf_of(&self.tree.root, fingerprint, NULL)
+        cdef Py_ssize_t place = locate(leaf[0], fingerprint, number) if number >= 0 else -1
         cdef uint32_t room
         if place < 0:
             return False
         leaf.count -= 1
-        put(leaf, place, value_at(leaf, leaf.count), row_at(leaf, leaf.count))
+        put(leaf[0], place, value_at(leaf[0], leaf.count), row_at(leaf[0], leaf.count))
         room = room_for(leaf.count + LEAST_ROOM) if leaf.count else 0
         if room < leaf.room:
-            resize(head, room)  # without memory it stays as large as it is
-        self.size -= 1
+            resize(leaf, room)  # without memory it stays as large as it is
+        self.tree.size -= 1
         return True
 
     def find_first(self, query):
@@ -385,7 +391,7 @@ cdef class PrefixTree:
         try:
             if weights.len != 64 * sizeof(double) or weights.format[0] != b"d":
                 raise ValueError("the weights of a query must be 64 float64")
-            run_search(&self.root, search, <const double *>weights.buf)
+            run_search(&self.tree.root, search, <const double *>weights.buf)
         finally:
             PyBuffer_Release(&weights)
         if search.no_memory:
@@ -411,7 +417,7 @@ cdef class PrefixTree:
                 for query in range(queries):
                     search.value = values[query]
                     search.start = search.count
-                    run_search(&self.root, search, &weights[query, 0])
+                    run_search(&self.tree.root, search, &weights[query, 0])
                     end_of[query] = search.count
             if search.no_memory:
                 raise MemoryError
@@ -439,12 +445,12 @@ cdef class PrefixTree:
         sums.candidates += candidates
 
     def nearest_from(self, uint64_t cursor, uint64_t value, int64_t rows, int64_t but):
-        cdef const Leaf *leaf
+        cdef Below leaf
         cdef int level, smallest = 65, distance
         cdef Py_ssize_t place, met = 0
         cdef int64_t row
         while met < A_SLICE:
-            leaf = leaf_at(leaf_of(&self.root, cursor, &level)[0])
+            leaf = leaf_of(&self.tree.root, cursor, &level)[0]
             for place in range(leaf.count):
                 distance = popcount(value_at(leaf, place) ^ value)
                 if distance < smallest:
@@ -458,13 +464,13 @@ cdef class PrefixTree:
         return smallest, cursor
 
     def contents(self):
-        values, rows = np.empty(self.size, dtype=np.uint64), np.empty(self.size, dtype=np.uint32)
+        values, rows = np.empty(self.tree.size, dtype=np.uint64), np.empty(self.tree.size, dtype=np.uint32)
         cdef Run run
         cdef uint64_t[::1] all_values = values
         cdef uint32_t[::1] all_rows = rows
-        if self.size:
+        if self.tree.size:
             run = Run(&all_values[0], &all_rows[0])
-            copy_out(self.root, &run)
+            copy_out(self.tree.root, &run)
         return values, rows
 
 
@@ -474,44 +480,42 @@ cdef uint64_t behind_leaf(uint64_t cursor, int level) noexcept nogil:
     return ((cursor >> shift) + 1) << shift if level else 0
 
 
-cdef size_t memory_of(Head head) noexcept nogil:
-    cdef size_t nbytes = CHILDREN * sizeof(Head)
+cdef size_t memory_of(Below below) noexcept nogil:
+    cdef size_t nbytes = sizeof(Below)
     cdef int child
-    if not is_node(head):
-        return sizeof(Leaf) + <size_t>leaf_at(head).room * BYTES
+    if not is_node(below):
+        return nbytes + <size_t>below.room * BYTES
     for child in range(CHILDREN):
-        nbytes += memory_of(children_of(head)[child])
+        nbytes += memory_of(children_of(below)[child])
     return nbytes
 
 
-cdef void copy_out(Head head, Run *to) noexcept nogil:
-    """Write down what is below a head, and move on."""
-    cdef const Leaf *leaf
+cdef void copy_out(Below below, Run *to) noexcept nogil:
+    """Write down what is below a prefix, and move on."""
     cdef Py_ssize_t place
-    if is_node(head):
+    if is_node(below):
         for place in range(CHILDREN):
-            copy_out(children_of(head)[place], to)
+            copy_out(children_of(below)[place], to)
         return
-    leaf = leaf_at(head)
-    for place in range(leaf.count):
-        to.values[place] = value_at(leaf, place)
-        to.rows[place] = row_at(leaf, place)
-    to.values += leaf.count
-    to.rows += leaf.count
+    for place in range(below.count):
+        to.values[place] = value_at(below, place)
+        to.rows[place] = row_at(below, place)
+    to.values += below.count
+    to.rows += below.count
 
 
-cdef Head *leaf_of(Head *head, uint64_t value, int *level) noexcept nogil:
-    """Where the leaf of a fingerprint hangs and, if asked for, its level."""
+cdef Below *leaf_of(Below *below, uint64_t value, int *level) noexcept nogil:
+    """The leaf of a fingerprint and, if asked for, its level."""
     cdef int at = 0
-    while is_node(head[0]):
-        head = children_of(head[0]) + child_of(value, at)
+    while is_node(below[0]):
+        below = children_of(below[0]) + child_of(value, at)
         at += 1
     if level != NULL:
         level[0] = at
-    return head
+    return below
 
 
-cdef Py_ssize_t locate(const Leaf *leaf, uint64_t value, int64_t row) noexcept nogil:
+cdef Py_ssize_t locate(Below leaf, uint64_t value, int64_t row) noexcept nogil:
     """Place of a fingerprint in its leaf, or -1; row -1: under any."""
     cdef Py_ssize_t place = next_near32(lows_of(leaf), 0, leaf.count, <uint32_t>value, 0)
     while place < leaf.count:
@@ -521,56 +525,51 @@ cdef Py_ssize_t locate(const Leaf *leaf, uint64_t value, int64_t row) noexcept n
     return -1
 
 
-cdef int add_below(Head *head, int level, uint64_t value, uint32_t row) noexcept nogil:
-    """Add to the leaf of a fingerprint below a head of its way; -1, and nothing is added, without memory."""
-    cdef Leaf *leaf
-    while is_node(head[0]) or is_full(leaf_at(head[0]), value, level):
-        if not is_node(head[0]) and divide(head, level) < 0:
+cdef int add_below(Tree *tree, Below *below, int level, uint64_t value, uint32_t row) noexcept nogil:
+    """Add to the leaf of a fingerprint below a prefix of it; -1, and nothing is added, without memory."""
+    while is_node(below[0]) or is_full(below[0], value, level):
+        if not is_node(below[0]) and divide(tree, below, level) < 0:
             return -1
-        head = children_of(head[0]) + child_of(value, level)
+        below = children_of(below[0]) + child_of(value, level)
         level += 1
-    leaf = leaf_at(head[0])
-    if leaf.count == leaf.room:
-        if resize(head, room_for(leaf.count + 1)) < 0:
-            return -1
-        leaf = leaf_at(head[0])
-    put(leaf, leaf.count, value, row)
-    leaf.count += 1
+    if below.count == below.room and resize(below, room_for(below.count + 1)) < 0:
+        return -1
+    put(below[0], below.count, value, row)
+    below.count += 1
+    tree.size += 1
     return 0
 
 
-cdef int add_run(Head *head, int level, Run run, Run other, Py_ssize_t count, Py_ssize_t *size) noexcept nogil:
-    """Add many that belong below a head, part by part as the tree divides them; ``other`` is room for as many.
+cdef int add_run(Tree *tree, Below *below, int level, Run run, Run other, Py_ssize_t count) noexcept nogil:
+    """Add many that belong below a prefix, part by part as the tree divides them; ``other`` is room for as
+    many.
 
     What is added, and where, is as if they were added one after the other. -1: there was no memory for some.
     """
     cdef Py_ssize_t place, together
     cdef uint64_t value = run.values[0]
-    cdef Leaf *leaf
-    if not is_node(head[0]):
-        together = leaf_at(head[0]).count + count
+    if not is_node(below[0]):
+        together = below.count + count
         if level == DEEPEST or together <= limit_of(value, level):
-            if together > leaf_at(head[0]).room and resize(head, room_for(<uint32_t>together)) < 0:
+            if together > below.room and resize(below, room_for(<uint32_t>together)) < 0:
                 return -1
-            leaf = leaf_at(head[0])
             for place in range(count):
-                put(leaf, leaf.count + place, run.values[place], run.rows[place])
-            leaf.count = <uint32_t>together
-            size[0] += count
+                put(below[0], below.count + place, run.values[place], run.rows[place])
+            below.count = <uint32_t>together
+            tree.size += count
             return 0
-        if level < COPIES_FROM and divide(head, level) < 0:
+        if level < COPIES_FROM and divide(tree, below, level) < 0:
             return -1
-    if is_node(head[0]) and count > FEW:
-        return add_to_children(children_of(head[0]), level, run, other, count, size)
+    if is_node(below[0]) and count > FEW:
+        return add_to_children(tree, children_of(below[0]), level, run, other, count)
     for place in range(count):
-        if add_below(head, level, run.values[place], run.rows[place]) < 0:
+        if add_below(tree, below, level, run.values[place], run.rows[place]) < 0:
             return -1
-        size[0] += 1
     return 0
 
 
 cdef int add_to_children(
-    Head *children, int level, Run run, Run other, Py_ssize_t count, Py_ssize_t *size
+    Tree *tree, Below *children, int level, Run run, Run other, Py_ssize_t count
 ) noexcept nogil:
     cdef Py_ssize_t[CHILDREN + 1] starts
     cdef Py_ssize_t[CHILDREN] ends
@@ -592,15 +591,14 @@ cdef int add_to_children(
     for child in range(CHILDREN):
         to = starts[child]
         if ends[child] > to and add_run(
-            children + child, level + 1,
-            Run(other.values + to, other.rows + to), Run(run.values + to, run.rows + to),
-            ends[child] - to, size,
+            tree, children + child, level + 1,
+            Run(other.values + to, other.rows + to), Run(run.values + to, run.rows + to), ends[child] - to,
         ) < 0:
             return -1
     return 0
 
 
-cdef void run_search(Head *root, Search *search, const double *weights) noexcept nogil:
+cdef void run_search(Below *root, Search *search, const double *weights) noexcept nogil:
     """Find matches of ``search.value``; twin: :func:`neardup.index.psm.walk.search`."""
     cdef int level
     search.own = leaf_of(root, search.value, &level)
@@ -649,7 +647,7 @@ cdef void divide_among_children(Search *search, int level) noexcept nogil:
         share[4], share[5], share[6], share[7] = row[4] * one, row[5] * two, row[6] * two, row[7] * three
 
 
-cdef void probe_others(Head root, Search *search, double covered) noexcept nogil:
+cdef void probe_others(Below root, Search *search, double covered) noexcept nogil:
     cdef double whole = search.behind[0][PAD + search.max_distance]
     cdef double recall = search.recall
     cdef double threshold = search.threshold if search.threshold < 1.0 else 1.0
@@ -691,12 +689,12 @@ cdef void learn(Search *search, double above, double covered, double last) noexc
 
 
 cdef bint descend(
-    Head root, Search *search, double wanted, double floor, double done, double *covered, double *last
+    Below root, Search *search, double wanted, double floor, double done, double *covered, double *last
 ) noexcept nogil:
     """Returns whether the search has found enough."""
     cdef Queue *queue = &search.queue
     cdef double whole = search.behind[0][PAD + search.max_distance], mass = 0.0
-    cdef Head[GATHERED] leaves
+    cdef Below[GATHERED] leaves
     cdef int[GATHERED] within
     cdef unsigned int first = 0, end = 0
     cdef int bucket
@@ -707,18 +705,18 @@ cdef bint descend(
     last[0] = INFINITY
     while queue.filled and mass < wanted:
         bucket = pop(queue, &branch)
-        if is_node(branch.head):
+        if is_node(branch.below):
             follow(search, branch, bucket, floor)
             continue
         last[0] = branch.weight
         if branch.weight < done:
             mass += branch.weight
-            fetch_leaf(branch.head)
+            fetch_leaf(branch.below)
             if end - first == GATHERED:
                 if compare(search, leaves[first % GATHERED], within[first % GATHERED]):
                     return True
                 first += 1
-            leaves[end % GATHERED] = branch.head
+            leaves[end % GATHERED] = branch.below
             # What is flipped in the upper half leaves less for the lower one.
             within[end % GATHERED] = search.max_distance
             if branch.level * STEP <= UPPER_BITS:
@@ -734,17 +732,17 @@ cdef bint descend(
 
 cdef void follow(Search *search, Branch branch, int bucket, double floor) noexcept nogil:
     """Go down from a node to its leaf in which no more is flipped; what turns off on the way waits."""
-    cdef Head head = branch.head, child
-    cdef const Head *children = NULL
+    cdef Below below = branch.below, child
+    cdef const Below *children = NULL
     cdef const double *share
     cdef double product = branch.weight, chance = 0.0, farther
     cdef int level = branch.level, own = 0, pattern, rest
     cdef unsigned int turned_to
-    while is_node(head):
+    while is_node(below):
         if level == search.ready:
             divide_among_children(search, level)
             search.ready += 1
-        children, own = children_of(head), child_of(search.value, level)
+        children, own = children_of(below), child_of(search.value, level)
         share = search.chances[level][branch.budget]
         level += 1
         turned_to = reaching(share, product, floor) & ~1
@@ -755,7 +753,7 @@ cdef void follow(Search *search, Branch branch, int bucket, double floor) noexce
             if rest < 0:
                 continue  # without a floor all are turned to
             child = children[own ^ pattern]
-            prefetch(<const void *>child)
+            prefetch(child.held)
             chance = product * share[pattern]
             farther = product * search.patterns[level - 1][pattern]
             push(
@@ -765,9 +763,9 @@ cdef void follow(Search *search, Branch branch, int bucket, double floor) noexce
         chance = product * share[0]
         if not chance >= floor:
             return
-        head = children[own]
+        below = children[own]
     if children + own != search.own:
-        push(&search.queue, Branch(head, chance, level, branch.budget, 0), chance, bucket)
+        push(&search.queue, Branch(below, chance, level, branch.budget, 0), chance, bucket)
 
 
 cdef inline int exponent(double chance) noexcept nogil:
@@ -818,19 +816,18 @@ cdef inline int pop(Queue *queue, Branch *branch) noexcept nogil:
     return bucket
 
 
-cdef inline void fetch_leaf(Head head) noexcept nogil:
+cdef inline void fetch_leaf(Below leaf) noexcept nogil:
     """Ask for the lower halves of a leaf; the processor foresees those of a large one by itself."""
     cdef int line
     for line in range(FETCHED):
-        prefetch(<const char *>head + 64 * line)
+        prefetch(<const char *>leaf.held + 64 * line)
 
 
-cdef bint compare(Search *search, Head head, int within) noexcept nogil:
+cdef bint compare(Search *search, Below leaf, int within) noexcept nogil:
     """Compare with a leaf; returns whether the search has found enough.
 
     ``within``: in how many of their lower 32 bits matches can differ.
     """
-    cdef const Leaf *leaf = leaf_at(head)
     cdef const uint32_t *lows = lows_of(leaf)
     cdef Py_ssize_t place = next_near32(lows, 0, leaf.count, <uint32_t>search.value, within)
     cdef uint64_t value

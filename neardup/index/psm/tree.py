@@ -5,7 +5,8 @@ a node of eight children. So the number of prefix bits (p of the thesis) is a lo
 where fingerprints are dense, and grows with the index, one leaf at a time.
 
 The native tree has the lower 32 bits of a leaf's fingerprints side by side. A probe reads these bits only, 16
-in a cache line, and the rest of the fingerprints that are near enough in these bits.
+in a cache line, and the rest of the fingerprints that are near enough in these bits. How many fingerprints a
+leaf has stands in the node above. So an insertion writes to the leaf, but waits for nothing from it.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class PrefixTree:
     @property
     def nbytes(self) -> int:
         """Bytes of the fingerprints, their rows, and the nodes."""
-        return sum(12 * len(leaf.values) for leaf in _leaves(self._root)) + 64 * _nodes(self._root)
+        return sum(12 * len(leaf.values) for leaf in _leaves(self._root)) + 128 * _nodes(self._root)
 
     @property
     def learned(self) -> tuple[float, float]:
