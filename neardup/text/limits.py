@@ -19,6 +19,7 @@ from typing import Any
 
 from lxml import etree
 
+from neardup import native
 from neardup.errors import ConfigurationError, PageTooLarge
 
 PAGE_BYTES = 3_500_000
@@ -75,9 +76,9 @@ class Limits:
         tags = html.count("<")
         if tags > self.tags:
             raise PageTooLarge("tags", f"{tags:,} tags", self.tags)
-        html = html.replace("\x00", "")  # as parsel does
-        long_tag = f"<[A-Za-z][^>]{{{_SHORTEST_ATTRIBUTE * self.attributes}}}"
-        if re.search(long_tag, html) or any(pattern.search(html) for pattern in _OPEN_VALUES):
+        if "\x00" in html:
+            html = html.replace("\x00", "")  # as parsel does
+        if may_have_attributes(html, self.attributes):
             self._count_attributes(html)
 
     def check_words(self, found: int) -> None:
@@ -92,6 +93,13 @@ class Limits:
         target: Any = counter  # the stubs ask for all five methods, and each would be called
         parser = etree.HTMLParser(target=target, recover=True, encoding="utf-8", huge_tree=True)
         etree.fromstring(html.strip().encode("utf-8", "replace") or b"<html/>", parser)
+
+
+@native.twin
+def may_have_attributes(html: str, most: int) -> bool:
+    """Whether a tag may have more attributes than ``most``, or does not end with its first ``>``."""
+    long_tag = f"<[A-Za-z][^>]{{{_SHORTEST_ATTRIBUTE * most}}}"
+    return bool(re.search(long_tag, html)) or any(pattern.search(html) for pattern in _OPEN_VALUES)
 
 
 class _AttributeCounter:

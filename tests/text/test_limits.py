@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Response
 
-from neardup import get_verdict
+from neardup import get_verdict, native
 from neardup.cli.main import main
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.verdict import Kind
@@ -17,12 +19,15 @@ from neardup.errors import ConfigurationError, PageTooLarge
 from neardup.fingerprint.reader import Reader
 from neardup.fingerprint.scheme import Scheme
 from neardup.store.store import Store
+from neardup.text import limits as limits_module
 from neardup.text.content import Content
 from neardup.text.features import Features
-from neardup.text.limits import Limits
+from neardup.text.limits import Limits, may_have_attributes
 from neardup.text.visible_text import text_of_bytes, text_of_html
 from tests.support.crawling import Page, crawl, serve
 from tests.support.places import PAGES
+from tests.support.real_pages import real_pages
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,6 +130,56 @@ def test_attributes_are_found_in_every_encoding(encoding: str) -> None:
 
     with pytest.raises(PageTooLarge, match="201 attributes"):
         reader(Limits()).read_response(response)
+
+
+IN_PYTHON = python_twin(limits_module).may_have_attributes
+with_native = pytest.mark.skipif(not native.available, reason=f"without the native core ({native.reason})")
+SIGNS = [
+    "<",
+    ">",
+    "=",
+    '"',
+    "'",
+    " ",
+    "\u2003",
+    "\x1f",
+    "\n",
+    "a",
+    "Z",
+    "@",
+    "[",
+    "é",
+    "入",
+    "𝔘",
+    "<a b=",
+    '="',
+    "='",
+    "/",
+]
+
+
+@with_native
+@pytest.mark.parametrize("prefix", ["", "é", "入", "𝔘"], ids=["bytes", "Latin-1", "2 bytes", "4 bytes"])
+@given(signs=st.lists(st.sampled_from(SIGNS)), most=st.integers(1, 4))
+@example(signs=["<a", "bcde", "f"], most=2)
+@example(signs=["<a", "bcde"], most=2)
+@example(signs=["<a", "bcd", ">"], most=2)
+@example(signs=["<<", "a", "bcde"], most=2)
+def test_the_native_search_for_attributes_is_that_in_python(prefix: str, signs: list[str], most: int) -> None:
+    html = prefix + "".join(signs)
+
+    assert may_have_attributes(html, most) is IN_PYTHON(html, most)
+
+
+@with_native
+@pytest.mark.parametrize("most", [1, 10, 200])
+def test_it_is_on_real_pages(most: int) -> None:
+    pages = [path.read_text(errors="replace") for path in real_pages()]
+
+    found = [may_have_attributes(page, most) for page in pages]
+
+    assert found == [IN_PYTHON(page, most) for page in pages]
+    assert any(found) or most == 200
 
 
 def options(name: str, value: Any) -> DetectorOptions:
