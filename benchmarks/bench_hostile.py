@@ -6,7 +6,7 @@ is judged in two sizes:
 - ``huge``, as somebody would serve the page to stop a crawl;
 - ``fits``, the largest within the limits of bytes and tags (if there is such a one), which costs most.
 
-Each size is judged in a fresh process, forked from one that has compiled and read other pages before. The
+Each size is judged in a fresh process, forked from one that has read other pages before. The
 page is judged as a response of Scrapy that nobody has parsed yet, and as an item's bytes without an encoding.
 Memory is the growth of the peak, from ``/proc/self/status``: Linux only.
 
@@ -141,7 +141,7 @@ def page(name: str, *, huge: bool) -> bytes:
 
 
 def warmed(content: str) -> Detector:
-    """A detector that has judged pages, so that nothing is compiled or imported later."""
+    """A detector that has judged pages, so that nothing is imported later."""
     detector = Detector(DetectorOptions(content=content))
     ordinary = " ".join(f"word{number}" for number in range(100))
     for other in range(3):

@@ -5,11 +5,13 @@ atheris.
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.fuzz import files
+from tests.support.fuzz.__main__ import Watch
 from tests.support.fuzz.targets import TARGETS, seeds
 
 if TYPE_CHECKING:
@@ -74,3 +76,25 @@ def test_each_reader_of_files_reads_a_seed(monkeypatch: pytest.MonkeyPatch) -> N
         files.read(data)
 
     assert read == {name for name, _ in files.READERS}
+
+
+@pytest.mark.parametrize(("times", "told"), [(1, "does not come again"), (2, "comes again")])
+def test_a_fault_is_told_once_and_whether_it_comes_again(
+    times: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs: list[bytes] = []
+
+    def fails_at_first(data: bytes) -> None:
+        runs.append(data)
+        if len(runs) <= times:
+            raise KeyError(data)
+
+    watch = Watch(fails_at_first, tmp_path, "words")
+    watch(b"a")
+    watch(b"b")
+
+    out, err = capsys.readouterr()
+    assert re.search(rf"FAULT: KeyError in test_fuzz\.py:\d+, {told}; the input is ", out)
+    assert "KeyError: b'a'" in err
+    assert runs == [b"a", b"a", b"b"]
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"a"]

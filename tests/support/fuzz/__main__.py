@@ -5,10 +5,12 @@ seconds of CPU time. The extra ``fuzz`` is needed (``pip install -e '.[dev,fuzz]
 Linux on x86-64. If DIR is given, the corpus is kept there, and the next run goes on with the corpus.
 
 A fault is any exception that the target does not expect, or more than ``SLOWEST`` seconds for one input. Each
-kind of fault is shown once, and the run goes on; its exit status is then 1. The input is written beside DIR,
-or else to the temporary folder that is named. A crash of the interpreter ends the run; libFuzzer writes the
-input to the same place. Inputs that found something belong, as small as they can be, into
-``tests/support/fuzz/found``. Such inputs are seeds from then on, and ``tests/faults/test_fuzz.py`` runs them.
+kind of fault is shown once, and the run goes on; its exit status is then 1. The input is run once more, and
+the line says whether the fault came again. A fault that did not may come from the state of the process. The
+input is written beside DIR, or else to the temporary folder that is named. A crash of the interpreter ends
+the run; libFuzzer writes the input to the same place. Inputs that found something belong, as small as they
+can be, into ``tests/support/fuzz/found``. Such inputs are seeds from then on, and
+``tests/faults/test_fuzz.py`` runs them.
 
 The branches of neardup's Python code and of BeautifulSoup are counted. ``nox -s fuzz`` lets AddressSanitizer
 and UndefinedBehaviorSanitizer watch the native core meanwhile. ``CC=clang nox -s fuzz`` counts its branches,
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
 SLOWEST = 10.0
 """Seconds of CPU time for an input."""
 
+_LONGEST = 600
+"""Seconds by the clock after which libFuzzer ends the run, for loops that never come back from native code.
+On a busy machine, or while a process is stopped, the clock goes on and the time of ``SLOWEST`` does not.
+"""
+
 _LARGEST = 1 << 16
 _INSTRUMENTED = ["neardup", "bs4"]
 
@@ -60,23 +67,39 @@ class Watch:
             print(f"{self._inputs} inputs, {faults}", flush=True)
             os._exit(1 if self._kinds else 0)  # libFuzzer takes any other end for a fault
         self._inputs += 1
+        fault = self._fault(data)
+        took = time.process_time() - started
+        if fault is not None:
+            self._keep(_kind(fault), data, fault)
+        if took > SLOWEST:
+            self._keep(f"hang of {took:.0f} s", data)
+
+    def _fault(self, data: bytes) -> Exception | None:
         try:
             self._run(data)
         except Exception as exc:  # noqa: BLE001  # what is expected is caught by the target
-            frame = traceback.extract_tb(exc.__traceback__)[-1]
-            self._keep(f"{type(exc).__name__} in {Path(frame.filename).name}:{frame.lineno}", data)
-        if (took := time.process_time() - started) > SLOWEST:
-            self._keep(f"hang of {took:.0f} s", data)
+            return exc
+        return None
 
-    def _keep(self, kind: str, data: bytes) -> None:
+    def _keep(self, kind: str, data: bytes, fault: Exception | None = None) -> None:
         if kind in self._kinds:
             return
         self._kinds.add(kind)
         path = self._folder / f"{self._name}-{hashlib.sha256(data).hexdigest()[:12]}"
         path.write_bytes(data)
-        print(f"FAULT: {kind}; the input is {path}", flush=True)
-        if sys.exc_info()[0] is not None:
-            traceback.print_exc()
+        again = ""
+        if fault is not None:
+            second = self._fault(data)
+            comes_again = second is not None and _kind(second) == kind
+            again = ", comes again" if comes_again else ", does not come again"
+        print(f"FAULT: {kind}{again}; the input is {path}", flush=True)
+        if fault is not None:
+            traceback.print_exception(fault)
+
+
+def _kind(fault: Exception) -> str:
+    frame = traceback.extract_tb(fault.__traceback__)[-1]
+    return f"{type(fault).__name__} in {Path(frame.filename).name}:{frame.lineno}"
 
 
 def main() -> None:
@@ -104,8 +127,8 @@ def main() -> None:
         watch(seed)
     print(f"{len(list(seeds.iterdir()))} seeds; faults go to {faults}", flush=True)
     options = [
-        f"-max_len={_LARGEST}", "-timeout=120", "-rss_limit_mb=4096", "-detect_leaks=0",
-        f"-artifact_prefix={faults}/", str(corpus), str(seeds),
+        f"-max_len={_LARGEST}", f"-timeout={_LONGEST}", f"-report_slow_units={_LONGEST}",
+        "-rss_limit_mb=4096", "-detect_leaks=0", f"-artifact_prefix={faults}/", str(corpus), str(seeds),
     ]  # fmt: skip
     watch.end_after(arguments.seconds)
     atheris.Setup([sys.argv[0], *options], watch)

@@ -258,6 +258,9 @@ class _Exact(_Pair):
         assert sorted(self.index.find_all(query)) == sorted(self.scan.find_all(query)), "other matches"
 
     def copy(self, operation: Operation) -> None:
+        # A run under atheris once had KeyError '__import__' from pickle; its input did not have it again.
+        # CPython raises that error where the builtins of the current frame lack __import__, as those of the
+        # __new__ of a named tuple do. No copy calls pickle from such a frame. What did is not known.
         self.index = pickle.loads(pickle.dumps(self.index))
         self.both = self.index, self.scan
 

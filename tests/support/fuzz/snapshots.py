@@ -27,7 +27,6 @@ from neardup.detection import snapshot
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.detector_arrays import arrays_of, restore_arrays
 from neardup.detection.snapshot import SnapshotError
-from neardup.text.content import LEARNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,7 +44,7 @@ _EDIT = struct.Struct("<BBHQ")
 
 _CHECKSUM = re.compile(rb'"checksum": "([0-9a-f]{32})"')
 _KIND = "crawl"
-_OPTIONS = DetectorOptions(content=LEARNED, sketch_size=512)
+_OPTIONS = DetectorOptions(sketch_size=512)
 _PAGES = 130
 _ADDED = 200
 """Fingerprints that are added to an index that was taken over: enough to divide leaves and to use free lines.
