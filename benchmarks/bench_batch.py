@@ -3,7 +3,7 @@ pairs of the file.
 
 ``python -m benchmarks.bench_batch [--n 10000000] [--queries 1000000] FOLDER…`` with folders of HTML pages
 (see :mod:`benchmarks.fingerprints`). The file is read from disk (the page cache, when it has just been made).
-Each row is the best of ``--repeat`` runs, each in a process of its own, compiled beforehand. Memory is the
+Each row is the best of ``--repeat`` runs, each in a process of its own. Memory is the
 largest of that process, less the memory before the search.
 """
 

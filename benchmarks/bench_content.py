@@ -1,4 +1,4 @@
-"""What is content: the body, its main part, or the body without the learned template; by quality and by cost.
+"""What is content: the body or its main part; by quality and by cost.
 
 Run as ``python -m benchmarks.bench_content FOLDER…``, a folder for each version of one site, with the same
 relative paths (``*.html``, ``*.html.gz``). Pages with the same relative path are taken for the same page, all
@@ -6,8 +6,8 @@ others for different ones. This is a proxy: pages move, and an index of names is
 later. Pages of fewer than 10 distinct words, and all but the first of those with the same text, are left out.
 The order is random with a fixed seed.
 
-There are three tables: pairs with a resemblance ≥ 0.5, by cut; a crawl; ms a page. In the crawl each page is
-compared with every canonical page. The site is crawled in three ways:
+There are three tables: pairs with a resemblance ≥ 0.5, by cut; a crawl; ms of the processor a page. In
+the crawl each page is compared with every canonical page. The site is crawled in three ways:
 
 - alone;
 - mixed with soft-404 pages of the site's own template;
@@ -34,12 +34,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lxml import etree
 
-from neardup.detection import site_templates
 from neardup.detection.rule import VERIFY
 from neardup.evaluation import join
 from neardup.fingerprint import sketch
 from neardup.text import feature_kernels
-from neardup.text.content import BODY, LEARNED, MAIN, MIN_WORDS, Content
+from neardup.text.content import BODY, MAIN, MIN_WORDS, Content
 from neardup.text.features import Features
 from neardup.text.visible_text import decode, parse
 
@@ -48,9 +47,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from neardup.detection.site_templates import Compact, Floats, Hashes
+    from neardup.fingerprint.sketch import Hashes
 
     Bools = npt.NDArray[np.bool_]
+    Floats = npt.NDArray[np.float64]
 
 LEAST = 0.5
 CUTS = (0.7, 0.8, 0.9, 0.95)
@@ -130,63 +130,34 @@ def pair_table(pages: list[Page]) -> None:
     print(curve("body, exact", pairs.resemblance, same))
     minwise = [sketch.minwise(one, sketch.SIZE) for one in sets]
     bits = np.array([sketch.compact(values) for values in minwise])
-    learner = site_templates.HostTemplates()
-    places, template_counts = [], []
-    for page, values in zip(pages, minwise, strict=True):
-        places.append(learner.own_places(HOST, page.shingles[BODY], values))
-        distinct = np.unique(page.shingles[BODY])
-        template_counts.append(np.isin(distinct, learner.template(HOST)).sum())
-        learner.learn(HOST, page.shingles[BODY])
-    sizes = np.array([one.size for one in sets])
     order = np.argsort(pairs.second, kind="stable")
-    plain, learned = np.empty(same.size), np.empty(same.size)
+    plain = np.empty(same.size)
     ends = np.searchsorted(pairs.second[order], np.arange(len(pages) + 1))
     for later, (start, end) in enumerate(pairwise(ends)):
         rows = order[start:end]
-        stored = bits[pairs.first[rows]]
-        plain[rows] = sketch.compact_estimates(stored, bits[later])
-        learned[rows] = site_templates.adjusted(plain[rows], stored, bits[later], places[later])
+        plain[rows] = sketch.compact_estimates(bits[pairs.first[rows]], bits[later])
     print(curve("body, sketches", plain, same))
-    total = sizes[pairs.first] + sizes[pairs.second]
-    both = plain * total / (1 + plain)
-    template = np.array(template_counts)[pairs.second]
-    rest = np.clip((both - template) / np.maximum(1, total - both - template), 0, 1)
-    print(curve("template subtracted, sketches", np.where(total - both > template, rest, plain), same))
-    print(curve("learned, sketches", learned, same))
-    first_known = pairs.second >= site_templates.WINDOW
-    assert np.array_equal(learned[~first_known], plain[~first_known])
     by_main = [np.unique(page.shingles[MAIN]) for page in pages]
     main = [
         sketch.resemblance(by_main[a], by_main[b]) for a, b in zip(pairs.first, pairs.second, strict=True)
     ]
     print(curve(f"main (≥ {MIN_WORDS} words), exact", np.array(main), same))
-    known = learner.template(HOST).size
-    print(f"\ntemplate: {known} shingles; share of a page's that are: {np.mean(template_counts / sizes):.2f}")
 
 
-def crawl(pages: list[Page], mode: str, *, learn_all: bool = False) -> list[Page]:
+def crawl(pages: list[Page], mode: str) -> list[Page]:
     """The canonical page of each page, compared with all that came before it."""
-    learner = site_templates.HostTemplates()
     canonical: list[Page] = []
     bits = np.empty((len(pages), sketch.SIZE // 64), dtype=np.uint64)
     found = []
     for page in pages:
-        shingles = page.shingles[MAIN if mode == MAIN else BODY]
-        values = sketch.minwise(shingles, sketch.SIZE)
-        drawn = sketch.compact(values)
-        places: Compact | None = None
-        if mode == LEARNED:
-            places = learner.own_places(HOST, shingles, values)
-        stored = bits[: len(canonical)]
-        scores = site_templates.adjusted(sketch.compact_estimates(stored, drawn), stored, drawn, places)
+        drawn = sketch.compact(sketch.minwise(page.shingles[mode], sketch.SIZE))
+        scores = sketch.compact_estimates(bits[: len(canonical)], drawn)
         best = int(scores.argmax()) if scores.size else 0
         is_duplicate = bool(scores.size) and scores[best] >= VERIFY
         found.append(canonical[best] if is_duplicate else page)
         if not is_duplicate:
             bits[len(canonical)] = drawn
             canonical.append(page)
-        if mode == LEARNED and (learn_all or not is_duplicate):
-            learner.learn(HOST, shingles)
     return found
 
 
@@ -259,13 +230,8 @@ def crawl_table(name: str, pages: list[Page], contents: dict[str, Content]) -> N
         " | soft 404s with a soft 404 | trap pages found |"
     )
     print("|---" * 7 + "|")
-    for label, mode, learn_all in (
-        ("body", BODY, False),
-        ("learned", LEARNED, False),
-        ("learned, also from duplicates", LEARNED, True),
-        ("main", MAIN, False),
-    ):
-        run = partial(crawl, mode=mode, learn_all=learn_all)
+    for mode in (BODY, MAIN):
+        run = partial(crawl, mode=mode)
         wrong, missed = judged(pages, run(pages))
         mixed = random.Random(3).sample([*pages, *soft], len(pages) + len(soft))
         found = run(mixed)
@@ -280,7 +246,7 @@ def crawl_table(name: str, pages: list[Page], contents: dict[str, Content]) -> N
             page in trap and other is not page for page, other in zip(trapped, run(trapped), strict=True)
         )
         print(
-            f"| {label} | {wrong} | {missed} | {swallowed} | {wrong_mixed} | {together} | {caught} |",
+            f"| {mode} | {wrong} | {missed} | {swallowed} | {wrong_mixed} | {together} | {caught} |",
             flush=True,
         )
 
@@ -311,35 +277,24 @@ def cost_table(pages: list[Page], contents: dict[str, Content]) -> None:
     print(f"\n{len(roots)} pages, fastest of {ROUNDS} runs\n\n| step | mean ms a page |\n|---|---:|")
     for name, content in ({mode: contents[mode] for mode in (BODY, MAIN)} | rules).items():
         print(f"| {name} | {timed([partial(content.text, URL, root) for root in roots]):.3f} |")
-    learner = site_templates.HostTemplates()
-    shingles = [page.shingles[BODY] for page in some]
-    minwise = [sketch.minwise(one, sketch.SIZE) for one in shingles]
-    print(f"| learned: learning | {timed([partial(learner.learn, HOST, one) for one in shingles]):.3f} |")
-    places = [partial(learner.own_places, HOST, *both) for both in zip(shingles, minwise, strict=True)]
-    print(f"| learned: places of its own | {timed(places):.3f} |")
-    print(
-        "| (sketch, for comparison) |"
-        f" {timed([partial(sketch.minwise, one, sketch.SIZE) for one in shingles]):.3f} |"
-    )
+    sketches = [partial(sketch.minwise, page.shingles[BODY], sketch.SIZE) for page in some]
+    print(f"| (sketch, for comparison) | {timed(sketches):.3f} |")
 
 
 def timed(calls: Sequence[Callable[[], object]]) -> float:
     best = [float("inf")] * len(calls)
     for _ in range(ROUNDS):
         for place, call in enumerate(calls):
-            start = time.perf_counter()
+            start = time.thread_time()
             call()
-            best[place] = min(best[place], time.perf_counter() - start)
+            best[place] = min(best[place], time.thread_time() - start)
     return float(np.mean(best)) * 1e3
 
 
 def main(folders: list[str]) -> None:
     contents = {BODY: Content(), MAIN: Content(MAIN)}
     pages = load(folders, contents)
-    print(
-        f"share {site_templates.SHARE}, window {site_templates.WINDOW}, sketches of {sketch.SIZE} places,"
-        f" {', '.join(folders)}"
-    )
+    print(f"sketches of {sketch.SIZE} places, {', '.join(folders)}")
     pair_table(pages)
     crawl_table("the pages", pages, contents)
     crawl_table(f"the pages with a menu of {MENU_WORDS} words", with_menu(pages, contents), contents)

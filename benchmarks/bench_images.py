@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.fingerprint import sketch
-from neardup.text.content import BODY, LEARNED, Content
+from neardup.text.content import Content
 from neardup.text.features import Features
 from neardup.text.folders import html_files, read_page
 from neardup.text.visible_text import decode
@@ -78,7 +78,7 @@ def real_pages(folder: str) -> None:
     print(f"verdicts that differ in {folder}: {dict(changed)}")
 
 
-def galleries(content: str) -> None:
+def galleries() -> None:
     boilerplate = words(_text((PAGES / "clang-13" / "FAQ.html").read_text(), alt_texts=False)) + words(
         _text((PAGES / "clang-13" / "LibFormat.html").read_text(), alt_texts=False)
     )
@@ -89,13 +89,13 @@ def galleries(content: str) -> None:
         found = {}
         for alt_texts in (False, True):
             draw = random.Random(size)
-            detector = Detector(DetectorOptions(content=content, alt_texts=alt_texts))
+            detector = Detector(DetectorOptions(alt_texts=alt_texts))
             verdicts = [
                 detector.examine_html(f"http://a.example/{number}", _gallery(boilerplate[:size], pool, draw))
                 for number in range(GALLERIES)
             ]
             found[alt_texts] = sum(verdict.is_duplicate for verdict in verdicts)
-        print(f"| {content} | {size} | {found[False]} | {found[True]} |", flush=True)
+        print(f"| {size} | {found[False]} | {found[True]} |", flush=True)
 
 
 def _gallery(boilerplate: list[str], pool: list[str], draw: random.Random) -> str:
@@ -128,10 +128,9 @@ def main(folders: list[str]) -> None:
     for folder in folders:
         real_pages(folder)
     print(f"\n{GALLERIES} different galleries called duplicates\n")
-    print("| content | words of boilerplate | without | with alt texts |")
-    print("|---" * 4 + "|")
-    for content in (BODY, LEARNED):
-        galleries(content)
+    print("| words of boilerplate | without | with alt texts |")
+    print("|---" * 3 + "|")
+    galleries()
 
 
 if __name__ == "__main__":

@@ -93,7 +93,6 @@ def main() -> None:
         for name, first in (("PSM_F", True), ("PSM_A", False)):
             index = PSMIndex(max_distance=arguments.distance, recall=target)
             index.extend(background, np.arange(arguments.fill) + len(queries))
-            index.find_all(queries[0])  # compiles
             before = index.stats
             found = search_all(index, queries, first=first)
             assert len(index) == len(queries) + arguments.fill

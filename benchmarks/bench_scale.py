@@ -31,6 +31,7 @@ from benchmarks.plans import plans, recorded
 from neardup.address import Address
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.known_pages import PAGES_PER_CRAWL
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable
 from neardup.fingerprint.simhash import Fingerprint
@@ -39,6 +40,7 @@ from neardup.store import page_report, removal, reports, stats
 from neardup.store.engine import database_url
 from neardup.store.store import Store
 from neardup.store.writer import Writer
+from neardup.text import headline
 from tests.support.databases import BACKENDS, new_database
 from tests.support.stores import upgraded
 
@@ -88,6 +90,8 @@ def verdicts(pages: MadePages, start: int) -> Iterator[Verdict]:
             canonical_url=pages.url(of) if duplicate else None,
             distance=int(pages.distance[place]) if duplicate else None,
             resemblance=0.95 if duplicate else None,
+            evidence=Evidence.RARE if duplicate else None,
+            headline=rng.integers(0, 2**32, headline.BYTES // 4, dtype=np.uint32),
         )
 
 

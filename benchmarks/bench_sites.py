@@ -112,7 +112,6 @@ def cases(*, quick: bool) -> list[Case]:
         Case("chained items, cb_kwargs", Chained),
         Case("chained items, meta", partial(Chained, carry="meta")),
         Case("chained items, 500", partial(Chained, 500 // size)),
-        Case("chained items, learned content", Chained, settings={"NEARDUP_CONTENT": "learned"}),
         Case("requests when idle, moved", Pages, crawls=2, moves=True, spider="idle"),
         Case("scrapy-redis, moved", Pages, crawls=2, moves=True, spider="redis", redis=True),
         Case("error pages, recrawl", ErrorPages, crawls=2),
@@ -135,10 +134,6 @@ def cases(*, quick: bool) -> list[Case]:
             for boilerplate in (300, 1_000, 2_000):
                 shop = partial(Shop, 2_000 // size, cards=cards, boilerplate=boilerplate, paging=paging)
                 listed.append(Case(f"shop: {paging}, {cards}, {boilerplate} words", shop))
-    learned = {"NEARDUP_CONTENT": "learned"}
-    listed.append(
-        Case("shop: next, names, 2000 words, learned content", partial(Shop, 2_000 // size), settings=learned)
-    )
     for alike in ("names", "numbers"):
         for products in (50, 500):
             shop = partial(Shop, products, alike=alike)

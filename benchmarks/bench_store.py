@@ -22,12 +22,14 @@ import sqlalchemy as sa
 
 from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.fingerprint.scheme import Scheme
 from neardup.fingerprint.simhash import Fingerprint
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
 from neardup.store.writer import Writer
+from neardup.text import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +79,8 @@ def verdicts(crawl_id: int) -> list[Verdict]:
             canonical_url=original.url if original else None,
             distance=distance,
             resemblance=None if distance is None else 0.95,
+            evidence=None if distance is None else Evidence.RARE,
+            headline=weights.integers(0, 2**32, headline.BYTES // 4, dtype=np.uint32),
         )
         made.append(verdict)
         if original is None:

@@ -20,10 +20,12 @@ from sqlalchemy.schema import AddConstraint, CreateIndex, DropConstraint, DropIn
 
 from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
+from neardup.detection.rule import Evidence
 from neardup.fingerprint.hamming import percentage
 from neardup.fingerprint.scheme import Scheme
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.statements import BATCHES_PER_CRAWL
+from neardup.text import headline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -107,6 +109,7 @@ class MadePages:
             "features": np.where(short, 5, rng.integers(50, 2000, count)).tolist(),
             "weak_bits": _unless(short, _pieces(rng.bytes(48 * count), 48)),
             "sketch": _unless(short, _pieces(rng.bytes(128 * count), 128)),
+            "headline": _unless(short, _pieces(rng.bytes(headline.BYTES * count), headline.BYTES)),
             "text_digest": _unless(short, rng.integers(-(2**63), 2**63, count).tolist()),
             "kind": kinds.tolist(),
             "crawl_id": self.crawl[some].tolist(),
@@ -131,6 +134,7 @@ class MadePages:
             "percentage": map(percentage, distances),
             "hamming_distance": distances,
             "resemblance": [1.0 - distance / 20 for distance in distances],
+            "evidence": [Evidence.RARE.value] * copies.size,
             "crawl_id": self.crawl[copies].tolist(),
             "found_at": _times(self.crawl[copies], self.within[copies]),
         }
@@ -217,9 +221,11 @@ def _without_keys(engine: sa.Engine) -> Iterator[None]:
     ]
     if engine.dialect.name == "sqlite":
         constraints = []
+    # Isolated from its table, which is the default, a constraint would be missing in all tables made later.
+    add = [AddConstraint(constraint, isolate_from_table=False) for constraint in constraints]
     _run(engine, [*map(DropConstraint, reversed(constraints)), *map(DropIndex, indexes)])
     yield
-    _run(engine, [*map(CreateIndex, indexes), *map(AddConstraint, constraints)])
+    _run(engine, [*map(CreateIndex, indexes), *add])
 
 
 def _run(engine: sa.Engine, statements: list[Any]) -> None:

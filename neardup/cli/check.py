@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from neardup.address import Address
+from neardup.address import Address, host_of
 from neardup.cli import database
 from neardup.cli.fetch import fetch
 from neardup.cli.output import complain, printable, show_json, show_table
-from neardup.detection.detector import MOST_VERIFIED
-from neardup.detection.scope import Scope
+from neardup.detection.detector import MOST_VERIFIED, Detector
+from neardup.detection.rule import Evidence
+from neardup.detection.scope import ANY, Scope
+from neardup.detection.verdict import Found
+from neardup.detection.verification import Verifier
 from neardup.errors import NeardupError
 from neardup.fingerprint import hamming, sketch
 from neardup.store import page_report
+from neardup.store.frequencies import frequencies_of
+from neardup.store.types import stored_host
 
 if TYPE_CHECKING:
     import argparse
 
     import numpy.typing as npt
 
-    from neardup.detection.rule import Rule
-    from neardup.fingerprint.reader import Reading
+    from neardup.detection.detector import DetectorOptions
+    from neardup.fingerprint.reader import Reader, Reading
     from neardup.store.store import Store
 
 HELP = "duplication percentage of pages (URLs or files) against the store, without storing them"
@@ -33,20 +38,24 @@ HELP = "duplication percentage of pages (URLs or files) against the store, witho
 
 @dataclass(frozen=True, slots=True)
 class Resemblance:
-    """A stored canonical page and how near it is."""
+    """A stored canonical page and how near it is; ``evidence`` and ``confidence`` are None if the page is no
+    duplicate of it.
+    """
 
     url: str
     distance: int
     percentage: float
     resemblance: float
+    confidence: float | None
+    evidence: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What was found about a page that is checked.
 
-    ``resembles`` has the canonical pages that the page is a duplicate of, most resembling first. If there are
-    none, ``resembles`` has the nearest canonical page.
+    ``resembles`` has the canonical pages that the page is a duplicate of, those that agree most first. If
+    there are none, ``resembles`` has the nearest canonical page.
     """
 
     url: str
@@ -69,7 +78,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     options = database.read_options(arguments)
     reader = options.detector.make_reader()
-    rule, scope = options.detector.make_rule(reader.features), Scope(options.detector.scope)
     checked: list[Checked] = []
     failed = False
     with database.open_store(options, scheme=str(reader.scheme)) as store:
@@ -77,15 +85,11 @@ def run(arguments: argparse.Namespace) -> None:
             stored = page_report.canonical_fingerprints(
                 connection, min_features=options.detector.min_features
             )
-        known = _Known(store, *stored, rule, scope, options.detector.sketch_size)
+        known = _Known(store, *stored, options.detector, reader)
         for page in arguments.pages:
             try:
                 response = fetch(page, private=arguments.private)
-                reading = reader.read_response(response)
-                nearest = None
-                if reading.distinct_words >= options.detector.min_features:
-                    nearest = _nearest(known, response.url, reading)
-                checked.append(_checked(known, response.url, reading, nearest, arguments.limit))
+                checked.append(_checked(known, response.url, reader.read_response(response), arguments.limit))
             except NeardupError as exc:
                 failed = True
                 complain(exc)
@@ -104,92 +108,124 @@ class _Known(NamedTuple):
     store: Store
     ids: npt.NDArray[np.int64]
     values: npt.NDArray[np.uint64]
-    rule: Rule
-    scope: Scope
-    sketch_size: int
+    options: DetectorOptions
+    reader: Reader
 
 
-class _Nearest(NamedTuple):
-    """Canonical pages by falling resemblance, matches first: ids, distances, estimates, how many are matches.
-
-    ``beyond`` is how many more pages would be matches, were these pages within the scope.
-    """
-
-    ids: npt.NDArray[np.int64]
-    distances: npt.NDArray[np.uint8]
-    estimates: npt.NDArray[np.float64]
-    matches: int
-    beyond: int
-
-
-def _nearest(known: _Known, url: str, reading: Reading) -> _Nearest | None:
-    """Compare with every canonical page, exact and fast enough for one page at a time; None: there is nothing
-    to compare.
-    """
-    if reading.fingerprint is None or reading.sketch is None:
-        return None
+def _checked(known: _Known, url: str, reading: Reading, limit: int) -> Checked:
+    if (
+        reading.fingerprint is None
+        or reading.sketch is None
+        or reading.distinct_words < known.options.min_features
+    ):
+        return Checked(url, "too short to be matched", reading.distinct_words, None, [])
     with known.store.reading() as connection:
         itself = page_report.id_and_kind(connection, url)
-    others = known.ids != (itself[0] if itself else -1)
-    ids, distances = known.ids[others], hamming.distances(known.values[others], reading.fingerprint.value)
+    page = Address.of(url)
+    detector = _detector(known, page, reading, reading.fingerprint.value, itself[0] if itself else -1)
+    matches = _matches(detector, page, reading, detector.verifier.scope, most=max(1, limit))
+    resembles = [_resemblance(detector, found) for found in matches[:limit]] or _nearest(detector, reading)
+    verdict = "duplicate" if matches else "not a duplicate"
+    if itself:
+        verdict += f" of another page (stored itself, as {itself[1]})"
+    scope = detector.verifier.scope
+    if scope.is_bounded:
+        beyond = [
+            found
+            for found in _matches(detector, page, reading, Scope(ANY), most=len(detector.pages))
+            if not scope.takes(page, detector.pages.urls[found.row])
+        ]
+        if beyond:
+            verdict += f"; {len(beyond)} like it on other sites (scope: {scope.name})"
+    percentage = resembles[0].percentage if resembles else None
+    return Checked(url, verdict, reading.distinct_words, percentage, resembles[:limit])
+
+
+def _detector(known: _Known, page: Address, reading: Reading, value: int, itself: int) -> Detector:
+    """A detector that knows the canonical pages nearest to a page, as many as a crawl verifies, but not the
+    page itself.
+
+    The detector also knows what has been learned of the hosts of these pages.
+    """
+    others = known.ids != itself
+    ids, distances = known.ids[others], hamming.distances(known.values[others], value)
     nearest = np.argsort(distances, kind="stable")
     equal = int(np.count_nonzero(distances == 0))
     if equal > MOST_VERIFIED:  # the same words: those with them in the same order come first
         with known.store.reading() as connection:
             copies = page_report.ids_of_text(connection, ids[nearest[:equal]].tolist(), reading.text_digest)
         nearest = nearest[np.argsort(~np.isin(ids[nearest], copies), kind="stable")]
-    nearest = nearest[:MOST_VERIFIED]
+    chosen = ids[nearest[:MOST_VERIFIED]].tolist()
+    # Those that have become duplicates meanwhile are left out.
+    pages = [other for other in known.store.pages_by_id(chosen) if other.canonical_id is None]
+    detector = Detector(known.options, reader=known.reader)
+    detector.restore(other for other in pages if other.can_be_canonical(known.options.min_features))
+    hosts = {stored_host(host) for host in (page.host, *(host_of(other.url) for other in pages))}
     with known.store.reading() as connection:
-        sketches = page_report.sketches_of(connection, ids[nearest].tolist())
-    nearest = nearest[np.isin(ids[nearest], list(sketches))]  # the others have been removed meanwhile
-    ids, distances = ids[nearest], distances[nearest]
-    data = [sketches[page_id] for page_id in ids.tolist()]
-    stored = sketch.many_from_bytes(data, known.sketch_size)
-    estimates = sketch.compact_estimates(stored, reading.sketch)
-    alike = known.rule.are_matches(distances, estimates)
-    matches = _in_scope(known, Address(url), ids, alike)
-    order = np.lexsort((distances, -estimates, ~matches))
-    found = int(matches.sum())
-    return _Nearest(ids[order], distances[order], estimates[order], found, int(alike.sum()) - found)
+        detector.verifier.frequencies = frequencies_of(connection, hosts)
+        sizes = page_report.cluster_sizes(connection, chosen, but=itself)
+    for row in range(len(detector.pages)):
+        detector.sizes.add(row, sizes.get(detector.pages.ids[row], 0))
+    return detector
 
 
-def _in_scope(
-    known: _Known, page: Address, ids: npt.NDArray[np.int64], alike: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Which of the pages may be the canonical page of that at ``page``; of pages that are not
-    ``alike`` none is asked.
+def _matches(detector: Detector, page: Address, reading: Reading, scope: Scope, *, most: int) -> list[Found]:
+    """The canonical pages that a crawl would take for that of a page: exact copies first, then those that
+    agree most; as many as ``most``.
     """
-    within = alike.copy()
-    if known.scope.is_bounded:
-        with known.store.reading() as connection:
-            urls = page_report.urls_of(connection, ids[alike].tolist())
-        within[alike] = [known.scope.takes(page, urls[page_id]) for page_id in ids[alike].tolist()]
-    return within
-
-
-def _checked(known: _Known, url: str, reading: Reading, nearest: _Nearest | None, limit: int) -> Checked:
-    if nearest is None:
-        return Checked(url, "too short to be matched", reading.distinct_words, None, [])
-    shown = min(limit, max(1, nearest.matches), nearest.ids.size)
-    with known.store.reading() as connection:
-        urls = page_report.urls_of(connection, nearest.ids[:shown].tolist())
-        itself = page_report.id_and_kind(connection, url)
-    resembles = [
-        Resemblance(urls[page_id], distance, hamming.percentage(distance), estimate)
-        for page_id, distance, estimate in zip(
-            nearest.ids[:shown].tolist(),
-            nearest.distances[:shown].tolist(),
-            nearest.estimates[:shown].tolist(),
-            strict=True,
+    assert reading.fingerprint is not None
+    assert reading.sketch is not None
+    value = reading.fingerprint.value
+    copies = detector.exact_copies(
+        page, value, reading.sketch, detector.verifier.scope.digest(page, reading.text_digest)
+    )
+    found = [Found(copy, 0, 1.0, Evidence.TEXT) for copy in copies]
+    verifier = Verifier(detector.rule, scope)
+    verifier.frequencies = detector.verifier.frequencies
+    distances = hamming.distances(detector.pages.values.array(), value)
+    left = np.column_stack((np.arange(distances.size), distances)).astype(np.int64)
+    left = left[~np.isin(left[:, 0], copies)]
+    while len(found) < most:
+        one = verifier.confirmed(
+            page,
+            reading,
+            pages=detector.pages,
+            sketches=detector.sketches,
+            headlines=detector.headlines,
+            sizes=detector.sizes,
+            matches=left,
         )
-    ]
-    verdict = "duplicate" if nearest.matches else "not a duplicate"
-    if itself:
-        verdict += f" of another page (stored itself, as {itself[1]})"
-    if nearest.beyond:
-        verdict += f"; {nearest.beyond} like it on other sites (scope: {known.scope.name})"
-    percentage = resembles[0].percentage if resembles else None
-    return Checked(url, verdict, reading.distinct_words, percentage, resembles)
+        if one is None:
+            break
+        found.append(one)
+        left = left[left[:, 0] != one.row]
+    return found[:most]
+
+
+def _resemblance(detector: Detector, found: Found) -> Resemblance:
+    return Resemblance(
+        detector.pages.urls[found.row],
+        found.distance,
+        hamming.percentage(found.distance),
+        found.resemblance,
+        found.evidence.confidence,
+        found.evidence.value,
+    )
+
+
+def _nearest(detector: Detector, reading: Reading) -> list[Resemblance]:
+    """Of the pages that a detector knows the one that resembles a page most, which is no duplicate of it."""
+    assert reading.fingerprint is not None
+    assert reading.sketch is not None
+    if not len(detector.pages):
+        return []
+    rows = np.arange(len(detector.pages))
+    distances = hamming.distances(detector.pages.values.array(), reading.fingerprint.value)
+    estimates = sketch.compact_estimates(detector.sketches.of(rows), reading.sketch)
+    first = int(np.lexsort((distances, -estimates))[0])
+    distance = int(distances[first])
+    url, percentage = detector.pages.urls[first], hamming.percentage(distance)
+    return [Resemblance(url, distance, percentage, float(estimates[first]), None, None)]
 
 
 def _show(one: Checked) -> None:
@@ -198,6 +234,16 @@ def _show(one: Checked) -> None:
     )
     print(f"{printable(one.url)}: {one.verdict}{percentage}; {one.features} distinct words")
     show_table(
-        ("percentage", "distance", "resemblance", "url"),
-        [(other.percentage, other.distance, other.resemblance, other.url) for other in one.resembles],
+        ("percentage", "distance", "resemblance", "confidence", "evidence", "url"),
+        [
+            (
+                other.percentage,
+                other.distance,
+                other.resemblance,
+                other.confidence,
+                other.evidence,
+                other.url,
+            )
+            for other in one.resembles
+        ],
     )

@@ -2,7 +2,9 @@
 apart.
 
 PAIRS are labelled pairs (.jsonl or .csv): texts, HTML or paths, and whether they are duplicates. With
-``--pages``, the exact resemblance of the 3-word shingles of pages is the truth.
+``--pages``, the exact resemblance of the 3-word shingles of pages is the truth. With ``--same-name``, the
+names of pages are the truth. The pages are then judged one after the other, as a crawl with the settings of
+this project judges them.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neardup.cli.output import Section, printable, show_json, show_sections
+from neardup.cli import evaluate_names
+from neardup.cli.output import Section, percent, plain, printable, show_json, show_sections
 from neardup.cli.progress import QUIET_SECONDS, interruptible
 from neardup.detection import rule
 from neardup.errors import ConfigurationError
-from neardup.evaluation import folder, judged, result
+from neardup.evaluation import folder, judged, names, result
 from neardup.evaluation.plot import check_plot, plot
 from neardup.index.base import check_max_distance
 from neardup.text.features import Features
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
 
-    from neardup.detection.interval import Rate
     from neardup.evaluation.result import Mistake, Result, Row
 
 HELP = "precision and recall of features, distances and verification, on labelled pairs or on pages"
@@ -34,8 +36,33 @@ FEATURES = "word-tf,word-log-tf,shingle-3"
 SHOWN = frozenset({*range(9), 10, 12})
 """Distances that a table has rows for, unless --distance says which."""
 
-_ONLY_PAIRS = ("graded_cut",)
-_ONLY_PAGES = ("cut", "correct", "half")
+MISTAKES = 5
+
+_PAIRS, _PAGES, _NAMES = "PAIRS", "--pages", "--same-name"
+_MODES = {
+    "graded_cut": (_PAIRS,),
+    "cut": (_PAGES,),
+    "correct": (_PAGES,),
+    "half": (_PAGES, _NAMES),
+    "plot": (_PAIRS, _PAGES),
+    "features": (_PAIRS, _PAGES),
+    "distance": (_PAIRS, _PAGES),
+    "verify": (_PAIRS, _PAGES),
+    "min_features": (_PAIRS, _PAGES),
+    "order": (_NAMES,),
+    "seed": (_NAMES,),
+    "early": (_NAMES,),
+    "set": (_NAMES,),
+}
+"""Options that are not for every mode, and the modes that they are for."""
+
+_SETTING_OF = {
+    "features": "NEARDUP_FEATURES",
+    "distance": "NEARDUP_MAX_DISTANCE",
+    "verify": "NEARDUP_VERIFY",
+    "min_features": "NEARDUP_MIN_FEATURES",
+}
+"""What says the same where pages are judged by settings."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,21 +71,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pages", metavar="FOLDER", nargs="+", type=Path, help="folders of HTML pages instead"
     )
     parser.add_argument(
-        "--features", default=FEATURES, metavar="A,B", help="choices compared (default: %(default)s)"
+        "--same-name",
+        metavar="REGEX",
+        help="pages are the same if the part of the path below FOLDER that this matches is (its first group,"
+        " if it has one)",
     )
-    parser.add_argument("--distance", default="", metavar="N,M", help="only these distances, 0 to 16")
+    parser.add_argument("--features", metavar="A,B", help=f"choices compared (default: {FEATURES})")
+    parser.add_argument("--distance", metavar="N,M", help="only these distances, 0 to 16")
     parser.add_argument(
         "--verify",
-        default=f"{rule.VERIFY:g}",
         metavar="R,S",
-        help="resemblances that the sketches must tell, 0 for none (default: %(default)s)",
+        help=f"resemblances that the sketches must tell, 0 for none (default: {rule.VERIFY:g})",
     )
     parser.add_argument(
         "--min-features",
         type=int,
-        default=rule.MIN_FEATURES,
         metavar="N",
-        help="distinct words that a page must have (default: %(default)s)",
+        help=f"distinct words that a page must have (default: {rule.MIN_FEATURES})",
     )
     parser.add_argument(
         "--graded-cut", type=float, metavar="X", help="labels of at least X mean duplicates (PAIRS)"
@@ -78,8 +107,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--half", choices=folder.HALVES, help="only this half of the pages, by their file names"
     )
+    evaluate_names.add_arguments(parser)
     parser.add_argument(
-        "--mistakes", type=int, default=5, metavar="N", help="worst of each kind (default: %(default)s)"
+        "--mistakes",
+        type=int,
+        metavar="N",
+        help=f"worst of each kind (default: {MISTAKES}, with --same-name {names.MISTAKES})",
     )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="precision against recall, as .svg or .png")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
@@ -87,9 +120,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
+    if arguments.same_name is not None:
+        evaluate_names.run(arguments, _progress())
+        return
     choices = result.Choices(
-        [Features(name) for name in dict.fromkeys(_listed(arguments.features))],
-        [_number(text, "--verify", 0.0, 1.0) for text in _listed(arguments.verify)],
+        [Features(name) for name in dict.fromkeys(_listed(arguments.features, FEATURES))],
+        [_number(text, "--verify", 0.0, 1.0) for text in _listed(arguments.verify, f"{rule.VERIFY:g}")],
         [check_max_distance(int(_number(text, "--distance", 0, 16))) for text in _listed(arguments.distance)],
     )
     if not choices.features or not choices.verify:
@@ -109,18 +145,21 @@ def run(arguments: argparse.Namespace) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     if (arguments.pairs is None) == (arguments.pages is None):
         raise ConfigurationError("give either PAIRS, a file of labelled pairs, or --pages FOLDER…")
-    for name in _ONLY_PAIRS if arguments.pages else _ONLY_PAGES:
-        if getattr(arguments, name) is not None:
-            other = "PAIRS" if arguments.pages else "--pages"
-            raise ConfigurationError(f"--{name.replace('_', '-')} is for {other} only")
-    if arguments.mistakes < 0:
+    if arguments.same_name is not None and arguments.pages is None:
+        raise ConfigurationError("--same-name needs --pages FOLDER…")
+    mode = _PAIRS if arguments.pages is None else _PAGES if arguments.same_name is None else _NAMES
+    for name, modes in _MODES.items():
+        if getattr(arguments, name) is not None and mode not in modes:
+            hint = f"; with --same-name say --set {_SETTING_OF[name]}=…" if name in _SETTING_OF else ""
+            raise ConfigurationError(f"--{name.replace('_', '-')} is for {' and '.join(modes)} only{hint}")
+    if arguments.mistakes is not None and arguments.mistakes < 0:
         raise ConfigurationError(f"--mistakes must not be below 0, but is {arguments.mistakes}")
-    if arguments.min_features < 1:
+    if arguments.min_features is not None and arguments.min_features < 1:
         raise ConfigurationError(f"--min-features must be at least 1, not {arguments.min_features}")
 
 
-def _listed(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+def _listed(text: str | None, default: str = "") -> list[str]:
+    return [one.strip() for one in (default if text is None else text).split(",") if one.strip()]
 
 
 def _number(text: str, option: str, low: float, high: float) -> float:
@@ -136,21 +175,23 @@ def _number(text: str, option: str, low: float, high: float) -> float:
 
 
 def _evaluate(arguments: argparse.Namespace, choices: result.Choices) -> Result:
+    min_features = rule.MIN_FEATURES if arguments.min_features is None else arguments.min_features
+    mistakes = MISTAKES if arguments.mistakes is None else arguments.mistakes
     if arguments.pages is None:
         return judged.evaluate_pairs(
             arguments.pairs,
             choices,
             graded_cut=arguments.graded_cut,
-            min_features=arguments.min_features,
-            mistakes=arguments.mistakes,
+            min_features=min_features,
+            mistakes=mistakes,
             on_progress=_progress(),
         )
     options = folder.FolderOptions(
         cut=folder.CUT if arguments.cut is None else arguments.cut,
         correct=folder.CORRECT if arguments.correct is None else arguments.correct,
-        min_features=arguments.min_features,
+        min_features=min_features,
         half=arguments.half,
-        mistakes=arguments.mistakes,
+        mistakes=mistakes,
     )
     return folder.evaluate_folders(arguments.pages, choices, options, _progress())
 
@@ -171,7 +212,7 @@ def _progress() -> Callable[[str, int, int], None]:
 
 def _show(made: Result, choices: result.Choices) -> None:
     default = made.default
-    print(f"{made.mode}: " + ", ".join(f"{name} {_plain(value)}" for name, value in made.source.items()))
+    print(f"{made.mode}: " + ", ".join(f"{name} {plain(value)}" for name, value in made.source.items()))
     print(f"default rule: {default.features}, distance {default.distance}, {_how(default.verify)}\n")
     sections = []
     for one in choices.features:
@@ -217,27 +258,15 @@ def _section(title: str, rows: Iterable[Row]) -> Section:
             shown["cut"] = f"{row.cut:.3f}"
         shown |= {
             "reported": row.score.reported,
-            "precision %": _rate(row.score.precision),
-            "recall %": _rate(row.score.recall),
+            "precision %": percent(row.score.precision),
+            "recall %": percent(row.score.recall),
         }
         if row.different:
-            shown["of different texts"] = _rate(row.different.recall)
-        shown |= {"F1 %": _rate(row.score.f1), "": row.note}
+            shown["of different texts"] = percent(row.different.recall)
+        shown |= {"F1 %": percent(row.score.f1), "": row.note}
         columns = tuple(shown)
         cells.append(tuple(shown.values()))
     return Section(title, title, columns, cells)
-
-
-def _rate(rate: Rate | None) -> str:
-    return "-" if rate is None else f"{100 * rate.value:5.1f} [{100 * rate.low:.1f}-{100 * rate.high:.1f}]"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, list):
-        return " ".join(map(printable, value))
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "-" if value is None else printable(f"{value:,}" if isinstance(value, int) else value)
 
 
 def _show_mistake(mistake: Mistake) -> None:

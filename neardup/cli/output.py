@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from neardup.detection.interval import Rate
+
 FORMATS = ("table", "json", "csv")
 
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
@@ -43,6 +45,24 @@ def printable(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}" if abs(value) > 1.0 or not value else f"{value:.2f}"
     return _escaped(str(value))
+
+
+def plain(value: object) -> str:
+    """A value in a line of text: numbers with commas, all of a list, and a dash for nothing.
+
+    >>> plain(12000), plain(0.83456), plain(["a", "b"]), plain(None)
+    ('12,000', '0.835', 'a b', '-')
+    """
+    if isinstance(value, list):
+        return " ".join(map(printable, value))
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "-" if value is None else printable(f"{value:,}" if isinstance(value, int) else value)
+
+
+def percent(rate: Rate | None) -> str:
+    """A share and its interval in percent; a dash where there is none."""
+    return "-" if rate is None else f"{100 * rate.value:5.1f} [{100 * rate.low:.1f}-{100 * rate.high:.1f}]"
 
 
 def complain(problem: object) -> None:

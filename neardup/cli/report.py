@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from neardup.store.store import Store
 
-HELP = "pages, duplicates and rates: by host, path, distance and crawl; across sites; the largest clusters"
+HELP = (
+    "pages, duplicates and rates: by host, path, distance, evidence and crawl; across sites; the largest"
+    " clusters"
+)
 
 _SHARE = ("pages", "distinct", "duplicates", "rate")
 
@@ -47,6 +50,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
         by_host = reports.by_host(connection, filters)
         by_path = reports.by_path_prefix(connection, filters)
         by_distance = reports.by_distance(connection, filters)
+        by_evidence = reports.by_evidence(connection, filters)
         by_crawl = reports.by_crawl(connection, filters)
         across_hosts = reports.across_hosts(connection, filters)
         clusters = reports.largest_clusters(connection, filters, limit=limit)
@@ -71,6 +75,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
                 for at in by_distance
             ],
         ),
+        _evidence(by_evidence),
         Section(
             "by_crawl",
             "By the crawl that saw the pages last",
@@ -110,6 +115,21 @@ def _overview(
     )
     columns = (*_SHARE, "exact_duplicates", "too_short", "clusters", "cross_host", "cross_domain")
     return Section("overview", "All pages", columns, [row])
+
+
+def _evidence(found: list[reports.WithEvidence]) -> Section:
+    rows = [
+        (
+            row.evidence or "not recorded",
+            row.confidence,
+            row.duplicates,
+            row.resemblance,
+            row.least_resemblance,
+        )
+        for row in found
+    ]
+    columns = ("evidence", "confidence", "duplicates", "resemblance", "least_resemblance")
+    return Section("by_evidence", "Duplicates by evidence", columns, rows)
 
 
 def _crossings(name: str, title: str, column: str, crossings: list[reports.Crossing], limit: int) -> Section:

@@ -10,7 +10,6 @@ from neardup.detection.rule import VERIFY, Rule
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.store import stats
-from neardup.text.content import LEARNED
 from neardup.text.features import Features
 
 if TYPE_CHECKING:
@@ -36,25 +35,21 @@ def stored_rule(store: Store) -> Rule:
 
 
 def rules_by_crawl(crawls: Iterable[tuple[int, str]]) -> dict[int, Rule]:
-    """The limits that each crawl kept to in what it stored, by ids and settings; those of one whose rule
-    cannot be told take everything.
-    """
+    """The rule of each crawl, by ids and settings; that of one whose rule cannot be told takes everything."""
     known: dict[str, Rule] = {}
     rules = {}
     for crawl_id, stored in crawls:
         if stored not in known:
-            known[stored] = _limits(json.loads(stored))
+            known[stored] = _rule_or_none(json.loads(stored))
         rules[crawl_id] = known[stored]
     return rules
 
 
-def _limits(settings: dict[str, Any]) -> Rule:
+def _rule_or_none(settings: dict[str, Any]) -> Rule:
     try:
-        rule = _rule(settings)
+        return _rule(settings)
     except ConfigurationError:
         return Rule(FINGERPRINT_BITS, 0.0)
-    # What is stored is the resemblance of whole texts; what decided was that without the template.
-    return Rule(rule.max_distance, 0.0) if settings.get("NEARDUP_CONTENT") == LEARNED else rule
 
 
 def _rule(settings: dict[str, Any]) -> Rule:

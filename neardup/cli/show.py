@@ -1,11 +1,11 @@
-"""``neardup show``: all that is known about one page."""
+"""``neardup show``: all that is known about one page, or what is taken for template on a host."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from neardup.cli import database
+from neardup.cli import database, template
 from neardup.cli.output import printable, show_fields, show_json, show_table
 from neardup.errors import NeardupError
 from neardup.store import page_report
@@ -17,18 +17,34 @@ if TYPE_CHECKING:
 
 HELP = "all about one page: fingerprint, visits, canonical page or duplicates, links not followed, history"
 
-_RELATION = ("percentage", "distance", "resemblance", "differing bits", "url")
+_RELATION = ("percentage", "distance", "resemblance", "confidence", "evidence", "differing bits", "url")
 _VERSION = ("seen first", "crawl", "verdict", "bits changed", "features", "fingerprint")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     database.add_arguments(parser)
-    parser.add_argument("url", help="URL as the crawl stored it")
+    parser.add_argument("url", nargs="?", help="URL as the crawl stored it")
+    parser.add_argument(
+        "--template", metavar="HOST", help="mark what of a page of this host is taken for template"
+    )
+    parser.add_argument(
+        "--page",
+        metavar="URL-OR-FILE",
+        help="with --template: the page (default: a canonical page of the host, which is fetched)",
+    )
+    parser.add_argument("--private", action="store_true", help="follow redirects into private networks, too")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
     parser.add_argument("--limit", type=int, default=20, help="duplicates and versions shown (default: 20)")
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if (arguments.url is None) == (arguments.template is None):
+        raise NeardupError("show takes either the URL of a page, or --template HOST")
+    if arguments.template is not None:
+        template.show(arguments)
+        return
+    if arguments.page is not None:
+        raise NeardupError("--page goes with --template HOST")
     with database.open_store(database.read_options(arguments)) as store, store.reading() as connection:
         report = page_report.page_report(connection, arguments.url, limit=arguments.limit)
     if report is None:
@@ -67,9 +83,16 @@ def run(arguments: argparse.Namespace) -> None:
         show_table(_VERSION, [_version_row(version) for version in report.versions])
 
 
-def _row(relation: page_report.Relation) -> tuple[float, int, float | None, str, str]:
-    bits = " ".join(map(str, relation.differing_bits)) or "none"
-    return relation.percentage, relation.distance, relation.resemblance, bits, relation.url
+def _row(relation: page_report.Relation) -> tuple[object, ...]:
+    return (
+        relation.percentage,
+        relation.distance,
+        relation.resemblance,
+        relation.confidence,
+        relation.evidence,
+        " ".join(map(str, relation.differing_bits)) or "none",
+        relation.url,
+    )
 
 
 def _version_row(version: Version) -> tuple[str, int, str, int | None, int, str]:

@@ -14,22 +14,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.address import Address
-from neardup.detection import site_templates
+from neardup.detection.cluster_sizes import ClusterSizes
+from neardup.detection.doubts import Doubt, Doubts
 from neardup.detection.known_digests import KnownDigests
 from neardup.detection.known_pages import NONE, KnownPages
 from neardup.detection.known_sketches import KnownSketches
 from neardup.detection.recall import RecallMonitor
-from neardup.detection.rule import MIN_FEATURES, VERIFY, Rule
+from neardup.detection.rule import MIN_FEATURES, VERIFY, Evidence, Rule
 from neardup.detection.scope import ANY, Scope
-from neardup.detection.verdict import Kind, Verdict, reason, unjudged
-from neardup.detection.verification import Found, Verifier
+from neardup.detection.traits import Traits
+from neardup.detection.verdict import Found, Kind, Verdict, reason, unjudged
+from neardup.detection.verification import Verifier
 from neardup.errors import ConfigurationError, PageTooLarge, about
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.reader import Reader
 from neardup.index.psm.psm_index import RECALL, PSMIndex
 from neardup.index.registry import PSM, make_index
+from neardup.text import headline as headlines
 from neardup.text import limits
-from neardup.text.content import BODY, LEARNED, Content
+from neardup.text.content import BODY, Content
 from neardup.text.features import DEFAULT, Features
 from neardup.text.visible_text import ALT_TEXTS
 
@@ -44,6 +47,14 @@ if TYPE_CHECKING:
     from neardup.index.base import Index
 
 _PAGES_AT_ONCE = 10_000
+
+NEAR_EXACT = 0.97
+"""Resemblance from which on a page with the headline of its canonical page is surely a copy. Such a copy says
+nothing about what is template.
+"""
+
+AGAIN = 4
+"""How many duplicates a crawl judges again after each page, if so many are due: some 0.5 ms."""
 
 MOST_VERIFIED = 4096
 """How many pages within ``max_distance`` have their sketches compared with one page's. So a site of
@@ -110,8 +121,6 @@ class DetectorOptions:
             content = Content(self.content, self.selectors, self.alt_texts)
         with about("features"):
             features = Features(self.features)
-        if content.mode == LEARNED:
-            site_templates.check_size(self.sketch_size)
         budget = limits.Limits(self.max_page_bytes, self.max_tags, self.max_attributes, self.max_words)
         return Reader(content, features, self.sketch_size, budget)
 
@@ -150,10 +159,14 @@ class Detector:
         self.options = options
         self.reader = reader or options.make_reader()
         self.rule = options.make_rule(self.reader.features)
-        self.verifier = Verifier(self.rule, Scope(options.scope), self.reader)
+        self.verifier = Verifier(self.rule, Scope(options.scope))
         self.index: Index = options.make_index(self.rule)
         self.pages = KnownPages()
         self.sketches = KnownSketches(options.sketch_size)
+        self.headlines = KnownSketches(8 * headlines.BYTES)
+        """The headlines of canonical pages, by row."""
+        self.sizes = ClusterSizes()
+        self.doubts = Doubts()
         self.digests = KnownDigests()
         self.recall: RecallMonitor | None = None
         self.search_seconds = 0.0
@@ -177,6 +190,7 @@ class Detector:
             first = len(pages)
             standing, its_digests = [NONE] * len(some), [0] * len(some)
             sketched, sketches = list[int](), list[bytes]()
+            of_headlines = list[bytes]()
             for row, page in enumerate(some, first):
                 if page.canonical_id is not None:
                     duplicates.append(row)
@@ -187,6 +201,7 @@ class Detector:
                     its_digests[row - first] = scope.digest(Address(page.url), page.text_digest)
                     sketched.append(row)
                     sketches.append(page.sketch)
+                    of_headlines.append(page.headline or bytes(headlines.BYTES))
             pages.extend(
                 [page.url for page in some],
                 ids=[page.page_id for page in some],
@@ -194,9 +209,11 @@ class Detector:
                 canonical=standing,
             )
             self.sketches.put_many(sketched, sketch.many_from_bytes(sketches, options.sketch_size))
+            self.headlines.put_many(sketched, sketch.many_from_bytes(of_headlines, 8 * headlines.BYTES))
             digests.extend(its_digests)
         pages.canonical.put_many(np.array(duplicates), pages.rows_of_ids(np.array(canonical_ids)))
         self.digests = KnownDigests.from_array(np.frombuffer(digests, dtype=np.uint64))
+        self.sizes = ClusterSizes(pages.canonical.array())
         self.fill_index()
         return len(pages)
 
@@ -264,8 +281,8 @@ class Detector:
             if known and self.pages.values[row]:
                 own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
             found = self._resolve(page, row, own_distance, reading)
-            if found is None and (not known or own_distance != 0):
-                self.verifier.learn(page, reading)
+            if not known or own_distance != 0:
+                self._learn(page, reading, found)
             if found is not None:
                 kind = Kind.DUPLICATE
             elif not known:
@@ -276,26 +293,118 @@ class Detector:
         was_canonical = standing == row or (known and standing == NONE and kind is not Kind.TOO_SHORT)
         if was_canonical and kind is not Kind.UNCHANGED:
             self.no_longer_canonical.add(page_id)
+        if found is not None and found.evidence is not Evidence.TEXT:
+            self.doubts.keep(row, Doubt(page, reading))
         met = self._meet(found.row if found else row)
         follow, why = self._follow(found, met, always_follow=always_follow)
-        distance, resemblance = (None, None) if found is None else (found.distance, found.resemblance)
+        return self._verdict(
+            page,
+            row,
+            kind,
+            reading,
+            found,
+            own_distance=own_distance,
+            follow=follow,
+            why=why,
+            repeated=met > 0,
+        )
+
+    def _verdict(
+        self,
+        page: Address,
+        row: int,
+        kind: Kind,
+        reading: Reading,
+        found: Found | None,
+        *,
+        own_distance: int | None = None,
+        follow: bool = True,
+        why: str = "",
+        repeated: bool = False,
+        again: bool = False,
+    ) -> Verdict:
+        distance, resemblance, evidence = (None, None, None) if found is None else found[1:]
+        words = reading.distinct_words
         return Verdict(
             address=page,
             kind=kind,
             follow=follow,
-            repeated=met > 0,
-            reason=reason(kind, distance, resemblance, own_distance, reading.distinct_words) + why,
-            page_id=page_id,
+            repeated=repeated,
+            reason=reason(kind, found, own_distance=own_distance, words=words) + why,
+            page_id=self.pages.ids[row],
             fingerprint=reading.fingerprint,
             sketch=reading.sketch,
-            features=reading.distinct_words,
+            features=words,
             canonical_id=self.pages.ids[found.row] if found else None,
             canonical_url=self.pages.urls[found.row] if found else None,
             distance=distance,
             resemblance=resemblance,
+            evidence=evidence,
+            headline=reading.headline,
+            again=again,
             own_distance=own_distance,
             text_digest=reading.text_digest,
         )
+
+    def _learn(self, page: Address, reading: Reading, found: Found | None) -> None:
+        """Count a page among those of its host, unless the page is surely a copy."""
+        if found is not None and (
+            found.evidence is Evidence.TEXT
+            or (found.evidence is Evidence.HEADLINE and found.resemblance >= NEAR_EXACT)
+        ):
+            return
+        host = self.verifier.frequencies.count(page.host, reading.shingles, reading.headline)
+        self.doubts.host_grew(page.host, host.pages)
+
+    def judge_again(self, most: int) -> list[Verdict]:
+        """Judge some of the duplicates again whose sites have become better known, as many as ``most``; the
+        verdicts that are others now.
+        """
+        changed: list[Verdict] = []
+        for _ in range(most):
+            due = self.doubts.next_due()
+            if due is None:
+                break
+            verdict = self._judge_again(*due)
+            if verdict is not None:
+                changed.append(verdict)
+        return changed
+
+    def judge_all_again(self) -> list[Verdict]:
+        """Judge all doubtful duplicates again, at the end; the verdicts that are others now."""
+        self.doubts.all_are_due()
+        return self.judge_again(len(self.doubts))
+
+    def canonical_of(self, url: str) -> str | None:
+        """URL of the canonical page that a page is a duplicate of by now; None if it is no duplicate, or not
+        known.
+        """
+        row = self.pages.row(Address.of(url))
+        canonical = NONE if row == NONE else self.pages.canonical[row]
+        return None if canonical in (row, NONE) else self.pages.urls[canonical]
+
+    def _judge_again(self, row: int, doubt: Doubt) -> Verdict | None:
+        page, reading = doubt
+        standing = self.pages.canonical[row]
+        assert reading.fingerprint is not None
+        assert reading.sketch is not None
+        if standing in (row, NONE) or self.pages.values[row] != reading.fingerprint.value:
+            self.doubts.drop(row)  # judged in another way meanwhile
+            return None
+        # The page itself is no evidence that its canonical page's text is the site's template.
+        self.sizes.add(standing, -1)
+        digest = self.verifier.scope.digest(page, reading.text_digest)
+        found = self._find(page, standing, reading, digest, row)
+        self.sizes.add(standing, 1)
+        if found is not None and found.row == standing:
+            return None
+        value = reading.fingerprint.value
+        canonical = found.row if found else row
+        self.set_canonical(row, value, Traits(reading.sketch, reading.headline, digest), canonical=canonical)
+        if found is None:
+            self.doubts.drop(row)
+            return self._verdict(page, row, Kind.NEW, reading, None, again=True)
+        return self._verdict(page, row, Kind.DUPLICATE, reading, found, again=True, repeated=True)
 
     def _resolve(self, page: Address, row: int, own_distance: int | None, reading: Reading) -> Found | None:
         """Give a page its standing; its canonical page, or None if that is the page itself."""
@@ -309,13 +418,13 @@ class Detector:
             # With another digest it is the same words in another order, which may have become a copy.
             and (self.digests.of(row) == digest or not self.exact_copies(page, value, reading.sketch, digest))
         ):
-            self.sketches.put(row, reading.sketch)
-            self.digests.put(row, digest)
+            self._put_traits(row, Traits(reading.sketch, reading.headline, digest))
             return None
         # Out of the index first: a page must not be found as the canonical page of itself.
         self.set_canonical(row, value, canonical=NONE)
         found = self._find(page, standing, reading, digest, row)
-        self.set_canonical(row, value, reading.sketch, digest=digest, canonical=found.row if found else row)
+        canonical = found.row if found else row
+        self.set_canonical(row, value, Traits(reading.sketch, reading.headline, digest), canonical=canonical)
         return found
 
     def gone(self, url: str) -> Verdict | None:
@@ -332,24 +441,32 @@ class Detector:
         page_id = self.pages.ids[row]
         return Verdict(address=page, kind=Kind.GONE, follow=True, reason=reason(Kind.GONE), page_id=page_id)
 
-    def set_canonical(
-        self, row: int, value: int, compact: Compact | None = None, *, digest: int = 0, canonical: int
-    ) -> None:
-        """Set the fingerprint (0: none) and the standing of a page; a canonical page needs sketch and digest.
+    def set_canonical(self, row: int, value: int, traits: Traits | None = None, *, canonical: int) -> None:
+        """Set the fingerprint (0: none) and the standing of a page; a canonical page needs its traits.
 
-        Index, sketches and digests hold the canonical pages and no others.
+        Index, sketches, headlines and digests hold the canonical pages and no others.
         """
-        if self.pages.canonical[row] == row:
+        before = self.pages.canonical[row]
+        if before == row:
             self.index.remove(self.pages.values[row], row)
             self.sketches.drop(row)
+            self.headlines.drop(row)
             self.digests.drop(row)
+        elif before != NONE:
+            self.sizes.add(before, -1)
         self.pages.values[row] = value
         self.pages.canonical[row] = canonical
         if canonical == row:
-            assert compact is not None
+            assert traits is not None
             self.index.add(value, row)
-            self.sketches.put(row, compact)
-            self.digests.put(row, digest)
+            self._put_traits(row, traits)
+        elif canonical != NONE:
+            self.sizes.add(canonical, 1)
+
+    def _put_traits(self, row: int, traits: Traits) -> None:
+        self.sketches.put(row, traits.sketch)
+        self.headlines.put(row, traits.headline.view(np.uint64))
+        self.digests.put(row, traits.digest)
 
     def exact_copies(self, page: Address, value: int, compact: Compact, digest: int) -> list[int]:
         """Rows of canonical pages with the very text of a page, told by digest, fingerprint and sketch."""
@@ -361,15 +478,21 @@ class Detector:
     def _find(self, page: Address, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one of its very text.
 
-        Else it is one that the index proposes (PSM_F). If the proposed page is not confirmed by its sketch or
-        is out of scope, all pages within ``max_distance`` are asked for (PSM_A). The page that resembles this
-        page most is then taken.
+        Else it is one that the index proposes (PSM_F). Unless the proposed page is confirmed and nearly the
+        same, all pages within ``max_distance`` are asked for (PSM_A). The page that resembles this page most
+        is then taken.
         """
         assert reading.fingerprint is not None
         assert reading.sketch is not None
         query = reading.fingerprint
         confirmed = partial(
-            self.verifier.confirmed, page, reading, urls=self.pages.urls, sketches=self.sketches
+            self.verifier.confirmed,
+            page,
+            reading,
+            pages=self.pages,
+            sketches=self.sketches,
+            headlines=self.headlines,
+            sizes=self.sizes,
         )
         if standing != NONE and self.pages.canonical[standing] == standing:
             distance = hamming.distance(self.pages.values[standing], query.value)
@@ -378,14 +501,15 @@ class Detector:
                 return found
         # What is found so is not looked for in the index, nor counted as found there.
         if copies := self.exact_copies(page, query.value, reading.sketch, digest):
-            return Found(copies[0], 0, 1.0)
+            return Found(copies[0], 0, 1.0, Evidence.TEXT)
         match = self.index.find_first(query)
         if self.recall is not None:
             self.recall.query_answered(query.value, match, rows=len(self.pages), row=row)
         if match is None:
             return None
         first = np.array([[match.row, match.distance]], dtype=np.int64)
-        if found := confirmed(matches=first):
+        found = confirmed(matches=first)
+        if found and found.resemblance >= NEAR_EXACT:
             return found
         matches = self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64)
         return confirmed(matches=matches)

@@ -1,15 +1,19 @@
-"""All that a detector knows as the arrays of a snapshot, and a detector filled with them."""
+"""All that a detector knows of pages as the arrays of a snapshot, and a detector filled with them.
+
+What is known of sites is kept in the store only (:mod:`neardup.detection.document_frequencies`).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from neardup.detection.cluster_sizes import ClusterSizes
 from neardup.detection.known_digests import KnownDigests
 from neardup.detection.known_pages import KnownPages
 from neardup.detection.known_sketches import KnownSketches
-from neardup.detection.site_templates import HostTemplates
 from neardup.index.psm.psm_index import PSMIndex
 from neardup.index.registry import PSM
+from neardup.text.headline import BYTES as HEADLINE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +30,8 @@ def arrays_of(detector: Detector) -> dict[str, Any]:
     if isinstance(detector.index, PSMIndex):
         arrays |= {f"index/{name}": array for name, array in detector.index.arrays().items()}
     arrays |= {f"sketches/{name}": array for name, array in detector.sketches.arrays(pages).items()}
+    arrays |= {f"headlines/{name}": array for name, array in detector.headlines.arrays(pages).items()}
     arrays["digests"] = detector.digests.array(pages)
-    templates = detector.verifier.templates
-    if templates is not None:
-        arrays |= {f"templates/{name}": array for name, array in templates.arrays().items()}
     return arrays
 
 
@@ -43,16 +45,15 @@ def restore_arrays(detector: Detector, arrays: Mapping[str, npt.NDArray[Any]]) -
     pages = KnownPages.from_arrays(_below("pages/", arrays))
     canonical = pages.canonical.array()
     sketches = KnownSketches.from_arrays(options.sketch_size, _below("sketches/", arrays), canonical)
+    headlines = KnownSketches.from_arrays(8 * HEADLINE_BYTES, _below("headlines/", arrays), canonical)
     digests = KnownDigests.from_snapshot(arrays.get("digests"), canonical)
-    templates, index = detector.verifier.templates, None
-    if templates is not None:
-        templates = HostTemplates.from_arrays(_below("templates/", arrays))
+    index = None
     if options.index == PSM and (stored := _below("index/", arrays)):
         index = PSMIndex.from_arrays(
             stored, max_distance=detector.rule.max_distance, recall=options.recall, pages=len(pages)
         )
     detector.pages, detector.sketches, detector.digests = pages, sketches, digests
-    detector.verifier.templates = templates
+    detector.headlines, detector.sizes = headlines, ClusterSizes(canonical)
     if index is None:
         detector.fill_index()
     else:

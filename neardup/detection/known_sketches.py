@@ -100,10 +100,15 @@ class KnownSketches:
 
         A forged snapshot may name other pages in its index: they get zeros, which resemble no page.
         """
-        last = self._places.size - 1
-        places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0) - 1
-        found = np.zeros((rows.size, self._words), dtype=np.uint64)
+        if rows.size and int(rows.max()) < self._places.size:
+            places = self._places[rows] - 1
+        else:
+            last = self._places.size - 1
+            places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0) - 1
         mapped = len(self._mapped)
+        if not mapped and places.size and int(places.min()) >= 0:
+            return self._own[: self._used * self._words].reshape(-1, self._words)[places]
+        found = np.zeros((rows.size, self._words), dtype=np.uint64)
         old, new = (places >= 0) & (places < mapped), places >= mapped
         found[old] = self._mapped[places[old]]
         found[new] = self._own[: self._used * self._words].reshape(-1, self._words)[places[new] - mapped]

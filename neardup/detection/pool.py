@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import mmap
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _COPIED_SLOTS = 1 << 17
 """Up to here growing means copying: well below a millisecond."""

@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neardup.address import Address
+from neardup.address import Address, host_of
 from neardup.detection.detector import MOST_VERIFIED
 from neardup.detection.known_pages import NONE
-from neardup.detection.verdict import Kind, Relation
+from neardup.detection.rule import Evidence
+from neardup.detection.traits import Traits
+from neardup.detection.verdict import Found, Kind, Relation
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.simhash import Fingerprint
+from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
     from neardup.detection.detector import Detector
     from neardup.detection.known_pages import KnownPages
     from neardup.detection.stored_page import StoredPage
-    from neardup.fingerprint.sketch import Compact
 
 
 class Reconciler:
@@ -76,11 +78,11 @@ class Reconciler:
             return []
         assert page.sketch is not None
         assert page.weak_bits is not None
-        compact = sketch.from_bytes(page.sketch)
+        traits = Traits(sketch.from_bytes(page.sketch), headlines.from_bytes(page.headline), digest)
         if self._reconcile:
-            return self._join(row, value, page.weak_bits, compact, digest)
+            return self._join(row, value, page.weak_bits, traits)
         self._left[row] = page.weak_bits
-        detector.set_canonical(row, value, compact, digest=digest, canonical=row)
+        detector.set_canonical(row, value, traits, canonical=row)
         return []
 
     def look_again(self, page: StoredPage) -> list[Relation]:
@@ -94,9 +96,9 @@ class Reconciler:
         assert page.value is not None
         assert page.sketch is not None
         assert page.weak_bits is not None
-        compact = sketch.from_bytes(page.sketch)
         digest = self._detector.verifier.scope.digest(Address(page.url), page.text_digest)
-        return self._join(row, page.value, page.weak_bits, compact, digest)
+        traits = Traits(sketch.from_bytes(page.sketch), headlines.from_bytes(page.headline), digest)
+        return self._join(row, page.value, page.weak_bits, traits)
 
     def reconcile_all(self) -> list[Relation]:
         """Reconcile the near-copies of all pages taken over so far, if that was not done as they came; from
@@ -107,7 +109,9 @@ class Reconciler:
         for row, weak_bits in self._left.items():
             if pages.canonical[row] == row:
                 (compact,) = sketches.of(np.array([row]))
-                done += self._join(row, pages.values[row], weak_bits, compact, digests.of(row))
+                (headline,) = self._detector.headlines.of(np.array([row])).view(np.uint32)
+                traits = Traits(compact, headline, digests.of(row))
+                done += self._join(row, pages.values[row], weak_bits, traits)
         self._left = {}
         self._reconcile = True
         return done
@@ -122,52 +126,54 @@ class Reconciler:
         pages.ids[row] = page_id
         return row
 
-    def _join(self, row: int, value: int, weak_bits: bytes, compact: Compact, digest: int) -> list[Relation]:
+    def _join(self, row: int, value: int, weak_bits: bytes, traits: Traits) -> list[Relation]:
         """Place a page that its crawl called canonical among the near-copies known; who is a duplicate by
         that.
         """
         detector, pages = self._detector, self._detector.pages
         page_id = pages.ids[row]
         detector.set_canonical(row, value, canonical=NONE)  # out of the index: it must not find itself
-        rivals = self._rivals(row, value, weak_bits, compact, digest)
+        rivals = self._rivals(row, value, weak_bits, traits)
         lower = [rival for rival in rivals if rival[0] < page_id]
         if lower:
-            other, distance, resemblance, rival_row = max(lower, key=lambda rival: (rival[2], -rival[0]))
+            other, found = max(lower, key=lambda rival: (rival[1].resemblance, -rival[0]))
             detector.no_longer_canonical.add(page_id)
-            detector.set_canonical(row, value, canonical=rival_row)
-            return [Relation(page_id, other, distance, resemblance)]
-        for other, _, _, rival_row in rivals:
-            detector.set_canonical(rival_row, pages.values[rival_row], canonical=row)
+            detector.set_canonical(row, value, canonical=found.row)
+            return [Relation(page_id, other, found.distance, found.resemblance, found.evidence)]
+        for other, found in rivals:
+            detector.set_canonical(found.row, pages.values[found.row], canonical=row)
             detector.no_longer_canonical.add(other)
-        detector.set_canonical(row, value, compact, digest=digest, canonical=row)
-        return [Relation(other, page_id, distance, resemblance) for other, distance, resemblance, _ in rivals]
+        detector.set_canonical(row, value, traits, canonical=row)
+        return [
+            Relation(other, page_id, found.distance, found.resemblance, found.evidence)
+            for other, found in rivals
+        ]
 
-    def _rivals(
-        self, row: int, value: int, weak_bits: bytes, compact: Compact, digest: int
-    ) -> list[tuple[int, int, float, int]]:
-        """Id, distance, resemblance and row of the canonical pages that a page is within the rule of.
+    def _rivals(self, row: int, value: int, weak_bits: bytes, traits: Traits) -> list[tuple[int, Found]]:
+        """Ids of the canonical pages that a page is within the rule of, and how.
 
-        Exact copies come first, and are told with any content.
+        Exact copies come first.
         """
         detector, pages = self._detector, self._detector.pages
         page = Address(pages.urls[row])
-        exact = detector.exact_copies(page, value, compact, digest)
-        copies = [(pages.ids[copy], 0, 1.0, copy) for copy in exact]
-        if detector.verifier.templates is not None:
-            # With learned content, whole sketches do not tell near-copies from pages of one template.
-            return copies
+        exact = detector.exact_copies(page, value, traits.sketch, traits.digest)
+        copies = [(pages.ids[copy], Found(copy, 0, 1.0, Evidence.TEXT)) for copy in exact]
         matches = detector.index.match_table(Fingerprint.unpack(value, weak_bits), MOST_VERIFIED)
         rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
-        estimates = sketch.compact_estimates(detector.sketches.of(rows), compact)
-        taken = detector.rule.are_matches(distances, estimates)
-        takes = detector.verifier.scope.takes
-        return copies + [
-            (pages.ids[other], distance, estimate, other)
-            for other, distance, estimate in zip(
-                rows[taken].tolist(), distances[taken].tolist(), estimates[taken].tolist(), strict=True
+        estimates = sketch.compact_estimates(detector.sketches.of(rows), traits.sketch)
+        others = detector.headlines.of(rows).view(np.uint32)
+        for other, distance, estimate, its_headline in zip(
+            rows.tolist(), distances.tolist(), estimates.tolist(), others, strict=True
+        ):
+            url = pages.urls[other]
+            if other in exact or not detector.verifier.scope.takes(page, url):
+                continue
+            evidence = detector.verifier.stored_evidence(
+                traits.headline, its_headline, page.host, host_of(url), estimate
             )
-            if other not in exact and takes(page, pages.urls[other])
-        ]
+            if evidence is not None and distance <= detector.rule.max_distance:
+                copies.append((pages.ids[other], Found(other, distance, estimate, evidence)))
+        return copies
 
 
 def unresolved(pages: KnownPages, max_distance: int) -> list[int]:
@@ -180,4 +186,6 @@ def unresolved(pages: KnownPages, max_distance: int) -> list[int]:
     of = canonical[duplicates]
     chained = (canonical[of] != of) & (canonical[of] != NONE)
     far = np.bitwise_count(values[duplicates] ^ values[of]) > max_distance
-    return [int(page_id) for page_id in pages.ids.array()[np.unique(of[chained | far])]]
+    # Not by np.unique, which imports the masked arrays of NumPy at its first call (6 ms).
+    rows = sorted(set(of[chained | far].tolist()))
+    return [int(page_id) for page_id in pages.ids.array()[rows]]

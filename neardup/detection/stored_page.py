@@ -23,6 +23,7 @@ class StoredPage(NamedTuple):
     canonical_id: int | None
     sketch: bytes | None
     text_digest: int | None
+    headline: bytes | None = None
     fresh: int = 1
     weak_bits: bytes | None = None
     canonical_url: str | None = None

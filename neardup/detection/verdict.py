@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from neardup.detection.rule import Evidence
 from neardup.fingerprint import hamming
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from neardup.errors import PageTooLarge
     from neardup.fingerprint.simhash import Fingerprint
     from neardup.fingerprint.sketch import Compact
+    from neardup.text.headline import Headline
 
 
 class Kind(StrEnum):
@@ -50,6 +52,16 @@ class Relation(NamedTuple):
     canonical_id: int
     distance: int
     resemblance: float
+    evidence: Evidence
+
+
+class Found(NamedTuple):
+    """The canonical page that a page is a duplicate of; ``resemblance`` is estimated, of the whole texts."""
+
+    row: int
+    distance: int
+    resemblance: float
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +73,9 @@ class Verdict:
       crawl the content already.
     - ``distance``: the Hamming distance to the canonical page.
     - ``resemblance``: the resemblance to the canonical page, estimated from the sketches of both.
+    - ``evidence``: why the page is a duplicate.
+    - ``headline``: that of the page.
+    - ``again``: whether the page had another verdict before, until more was known of its site.
     - ``own_distance``: the distance to the page's own last version, if there was one.
     - ``limit``: the field of :class:`neardup.text.limits.Limits` that an unjudged page is over.
     - ``features``: the distinct words of the page.
@@ -82,6 +97,9 @@ class Verdict:
     canonical_url: str | None = None
     distance: int | None = None
     resemblance: float | None = None
+    evidence: Evidence | None = None
+    headline: Headline | None = None
+    again: bool = False
     own_distance: int | None = None
     text_digest: int | None = None
     limit: str | None = None
@@ -103,13 +121,21 @@ class Verdict:
         return None if self.distance is None else hamming.percentage(self.distance)
 
     @property
+    def confidence(self) -> float | None:
+        """How sure it is that a duplicate has the main item of its canonical page, 0 to 1; None: no
+        duplicate.
+        """
+        return None if self.evidence is None else self.evidence.confidence
+
+    @property
     def relation(self) -> Relation | None:
         """The relation to the canonical page; None unless the page is a duplicate."""
         if self.page_id is None or self.canonical_id is None:
             return None
         assert self.distance is not None
+        assert self.evidence is not None
         assert self.resemblance is not None
-        return Relation(self.page_id, self.canonical_id, self.distance, self.resemblance)
+        return Relation(self.page_id, self.canonical_id, self.distance, self.resemblance, self.evidence)
 
     def as_dict(self) -> dict[str, object]:
         """The parts that a feed or a log can hold, as plain values."""
@@ -119,6 +145,8 @@ class Verdict:
             "distance": self.distance,
             "percentage": self.percentage,
             "resemblance": self.resemblance,
+            "confidence": self.confidence,
+            "evidence": None if self.evidence is None else self.evidence.value,
             "follow": self.follow,
             "reason": self.reason,
         }
@@ -131,16 +159,16 @@ def unjudged(page: Address, exc: PageTooLarge) -> Verdict:
 
 def reason(
     kind: Kind,
-    distance: int | None = None,
-    resemblance: float | None = None,
+    found: Found | None = None,
+    *,
     own_distance: int | None = None,
     words: int = 0,
 ) -> str:
     """Why a verdict is as it is, for people; the numbers are those of :class:`Verdict`."""
-    if distance is not None and resemblance is not None:
+    if found is not None:
         return (
-            f"{distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page, resemblance"
-            f" {resemblance:.2f}"
+            f"{found.distance} of {hamming.FINGERPRINT_BITS} bits differ from its canonical page, resemblance"
+            f" {found.resemblance:.2f}, evidence: {_EVIDENCE[found.evidence]}"
         )
     if kind is Kind.CHANGED and own_distance is not None:
         return f"known, but {own_distance} of {hamming.FINGERPRINT_BITS} bits differ from its last version"
@@ -148,6 +176,14 @@ def reason(
         return f"too short to be matched: {words} distinct words"
     return _REASONS[kind]
 
+
+_EVIDENCE = {
+    Evidence.TEXT: "the same text",
+    Evidence.HEADLINE: "the same headline",
+    Evidence.RARE: "what is rare on the site",
+    Evidence.WHOLE: "the whole text",
+    Evidence.DISTANCE: "the distance alone",
+}
 
 _REASONS = {
     Kind.NEW: "like no canonical page known",

@@ -75,8 +75,9 @@ def evaluate_folders(
     """Score every rule on all pairs of the pages below the folders, and the candidates of an index by each
     one's own rules.
 
-    All pairs are compared: n²/2 steps of some 10 ns for each choice of features. Memory: the shingles of the
-    pages, about ten times over while the truth is computed, and 50 bytes for each pair of the truth.
+    All pairs are compared: n²/2 steps of 7 to 9 ns for each choice of features (1,631 and 2,140 pages).
+    Memory: the shingles of the pages, about ten times over while the truth is computed, and 50 bytes for each
+    pair of the truth.
     ``on_progress`` is as in :func:`neardup.evaluation.judged.evaluate_pairs`. Raises ConfigurationError if
     there are no two pages.
     """
@@ -109,6 +110,11 @@ def in_half(path: Path, half: str) -> bool:
     return HALVES[hashlib.blake2b(name).digest()[0] & 1] == half
 
 
+def has_markup(data: bytes) -> bool:
+    """Whether a file is a page: Apache's lists of the languages of a page are named as pages, too."""
+    return b"<" in data[:_START_OF_FILE]
+
+
 def _read(
     folders: Sequence[Path], choices: Choices, options: FolderOptions, say: Progress
 ) -> tuple[Pages, list[Path], dict[str, Any]]:
@@ -119,8 +125,8 @@ def _read(
     for done, path in enumerate(files, start=1):
         try:
             data = read_page(path)
-            if b"<" not in data[:_START_OF_FILE]:
-                no_pages += 1  # Apache's lists of the languages of a page are named as pages
+            if not has_markup(data):
+                no_pages += 1
             elif (
                 pages.add(path.resolve().as_uri(), text_of_bytes(data), min_features=options.min_features)
                 is None

@@ -111,8 +111,8 @@ class Row:
             "verify": trial.verify if trial else None,
             "cut": self.cut,
             "note": self.note,
-            **_score(self.score),
-            **({"different": _score(self.different)} if self.different else {}),
+            **score_record(self.score),
+            **({"different": score_record(self.different)} if self.different else {}),
         }
 
 
@@ -153,10 +153,10 @@ class Result:
         }
 
 
-def _score(score: Score) -> dict[str, Any]:
+def score_record(score: Score) -> dict[str, Any]:
     rates = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
-    return asdict(score) | {name: _rate(rate) for name, rate in rates.items()}
+    return asdict(score) | {name: rate_record(rate) for name, rate in rates.items()}
 
 
-def _rate(rate: Rate | None) -> dict[str, float] | None:
+def rate_record(rate: Rate | None) -> dict[str, float] | None:
     return None if rate is None else {name: round(value, 6) for name, value in rate._asdict().items()}

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
+
+from neardup.fingerprint._bits cimport popcount
 
 
 def compact(const uint64_t[::1] sketch):
@@ -19,4 +21,23 @@ def compact(const uint64_t[::1] sketch):
             # Byte after byte, in each the highest bit first.
             word |= (sketch[64 * i + j] & 1) << (j ^ 7)
         words[i] = word
+    return made
+
+
+def differing(const uint64_t[:, :] stored, const uint64_t[:] sketch, const uint64_t[:] places=None):
+    if stored.shape[1] != sketch.shape[0] or (places is not None and places.shape[0] != sketch.shape[0]):
+        raise ValueError("compact sketches of different sizes cannot be compared")
+    made = np.empty(stored.shape[0], dtype=np.int64)
+    cdef int64_t[::1] counts = made
+    cdef int64_t count
+    cdef uint64_t bits
+    cdef Py_ssize_t i, j
+    for i in range(stored.shape[0]):
+        count = 0
+        for j in range(sketch.shape[0]):
+            bits = stored[i, j] ^ sketch[j]
+            if places is not None:
+                bits &= places[j]
+            count += popcount(bits)
+        counts[i] = count
     return made

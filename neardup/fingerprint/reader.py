@@ -11,8 +11,9 @@ import mmh3
 from neardup.fingerprint import simhash, sketch
 from neardup.fingerprint.scheme import Scheme
 from neardup.text import feature_kernels
+from neardup.text import headline as headlines
 from neardup.text.limits import Limits
-from neardup.text.visible_text import decode
+from neardup.text.visible_text import decode, parse
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from neardup.fingerprint.sketch import Compact, Hashes
     from neardup.text.content import Content
     from neardup.text.features import Features
+    from neardup.text.headline import Headline
 
     class Selector(Protocol):
         @property
@@ -58,7 +60,7 @@ class Reading:
     ``fingerprint`` is None if the content of the page has no features. ``sketch`` is None if the content has
     no words. ``shingles`` are those of the text in their order, shape (n,). ``full_sketch`` is the sketch of
     the shingles with all bits, shape (size,). ``sketch`` keeps one bit of each place. ``text_digest`` is that
-    of the visible text (64 bits, never 0).
+    of the visible text (64 bits, never 0). ``headline`` is that of :mod:`neardup.text.headline`.
     """
 
     fingerprint: Fingerprint | None
@@ -67,6 +69,7 @@ class Reading:
     full_sketch: Hashes
     distinct_words: int
     text_digest: int
+    headline: Headline
 
 
 class Reader:
@@ -102,8 +105,9 @@ class Reader:
         """
         started = perf_counter()
         text = self.content.utf8(url, root)
+        headline = headlines.of_tree(root)
         self.seconds.text += perf_counter() - started
-        return self._read(text)
+        return self._read(text, headline)
 
     def read_html(self, url: str, html: str | bytes) -> Reading:
         """Read a page by its HTML, or plain text, which is HTML without tags."""
@@ -111,15 +115,15 @@ class Reader:
         self.limits.check_size(html)
         html = html if isinstance(html, str) else decode(html)
         self.limits.check_html(html)
-        text = self.content.text_of_html(url, html)
+        root = parse(html)
         self.seconds.text += perf_counter() - started
-        return self.read_text(text)
+        return self.read_text("") if root is None else self.read_tree(url, root)
 
     def read_text(self, text: str) -> Reading:
-        """Read a visible text."""
-        return self._read(text.encode("utf-8", "surrogatepass"))
+        """Read a visible text, which has no headline."""
+        return self._read(text.encode("utf-8", "surrogatepass"), headlines.none())
 
-    def _read(self, text: bytes) -> Reading:
+    def _read(self, text: bytes, headline: Headline) -> Reading:
         seconds = self.seconds
         started = perf_counter()
         extracted = self.features.extract(text, self.limits.check_words)
@@ -135,7 +139,9 @@ class Reader:
         seconds.features += extracted_at - started
         seconds.simhash += fingerprinted_at - extracted_at
         seconds.sketch += perf_counter() - fingerprinted_at
-        return Reading(fingerprint, compacted, shingles, full_sketch, extracted.distinct_words, digest)
+        return Reading(
+            fingerprint, compacted, shingles, full_sketch, extracted.distinct_words, digest, headline
+        )
 
 
 def text_digest(text: str | bytes) -> int:

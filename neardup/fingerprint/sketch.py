@@ -99,14 +99,38 @@ def compact(sketch: Hashes) -> Compact:
     return np.packbits((sketch & np.uint64(1)).astype(np.uint8)).view("<u8").astype(np.uint64)
 
 
+@native.twin
+def differing(
+    stored: npt.NDArray[np.uint64], sketch: Compact, places: Compact | None = None
+) -> npt.NDArray[np.int64]:
+    """At how many places compact sketches, shape (n, size // 64), differ from one; shape (n,).
+
+    ``places``: a bit for each place that counts; None: all do. Raises ValueError if the sizes differ.
+    """
+    if stored.shape[1] != sketch.size or (places is not None and places.size != sketch.size):
+        raise ValueError("compact sketches of different sizes cannot be compared")
+    bits = stored ^ sketch if places is None else (stored ^ sketch) & places
+    return np.asarray(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
+
+
+def held(elements: Hashes, chosen: npt.NDArray[np.bool_], sketch: Hashes) -> Compact:
+    """The places of a sketch of some elements that hold a chosen one, as the bits of a compact sketch.
+
+    The shape is (size // 64,).
+
+    ``chosen`` has the shape of the elements, and at least one is chosen.
+    """
+    # The least of all is the least of the chosen exactly where a chosen one is the least.
+    return compact((minwise(elements[chosen], sketch.size) == sketch).astype(np.uint64))
+
+
 def compact_estimates(stored: npt.NDArray[np.uint64], sketch: Compact) -> npt.NDArray[np.float64]:
     """Resemblances to one compact sketch, estimated from others, shape (n, size // 64); shape (n,), each 0 to
     1.
 
     Bits of different elements agree half of the time, so a share p of equal bits stands for r = 2p − 1.
     """
-    differing: npt.NDArray[np.int64] = np.bitwise_count(stored ^ sketch).sum(axis=1, dtype=np.int64)
-    return np.maximum(0.0, 1.0 - 2.0 * differing / (sketch.size * _WORD_BITS))
+    return np.maximum(0.0, 1.0 - 2.0 * differing(stored, sketch) / (sketch.size * _WORD_BITS))
 
 
 def to_bytes(sketch: Compact) -> bytes:

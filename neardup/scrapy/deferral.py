@@ -19,6 +19,9 @@ class DeferredRequestMiddleware:
     Requests wait at the end of the queue for long. Meanwhile, the near-duplicates that the requests came out
     of may have led to nothing new (``NEARDUP_ENDLESS_AFTER``). Such requests are not made, unless another
     page has led to them.
+
+    A page may turn out to be no duplicate. Then its requests are made at once. The copies that still wait are
+    ignored when their turn comes.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:
@@ -29,5 +32,8 @@ class DeferredRequestMiddleware:
         return cls(NearDuplicates.of(crawler))
 
     def process_request(self, request: Request) -> None:
+        if self.neardup.policy.has_been_released(request):
+            request.errback = None  # nothing has failed
+            raise IgnoreRequest(f"made already, because its page is no near-duplicate: {request.url}")
         if self.neardup.policy.withholds(request):
             raise IgnoreRequest(f"one more of the near-duplicates that lead to nothing new: {request.url}")

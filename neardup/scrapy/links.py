@@ -10,7 +10,9 @@ from itemadapter import ItemAdapter
 
 from neardup.address import host_of, page_url
 from neardup.detection.endless import EndlessWatch, Led
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import LEFT_ALONE, Kind
+from neardup.scrapy.held import Held, HeldRequests, Why
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:
@@ -32,6 +34,11 @@ out of requests that a spider copies it into.
 CHAIN = "neardup_chain"
 """Key of the meta of a deferred request: how many deferred requests, without a new page
 between, led to it.
+"""
+
+RELEASED = "neardup_released"
+"""Key of the meta of a request that is made after all, until its turn comes. Until then, ``dont_filter`` is
+set: Scrapy has seen the same request before.
 """
 
 LONGEST_CHAIN = 100
@@ -61,6 +68,17 @@ class Links:
         self._deferred: dict[int, int] = {}
         """Clusters of the requests that are still waiting, and that no other page has led to."""
         self._withheld: set[int] = set()
+        self._held = HeldRequests()
+        self._queued: set[int] = set()
+        """Deferred requests that are in the queue, whatever other page has led to them."""
+        self._last_queued: Request | None = None
+        self._released: set[int] = set()
+        """Requests that were made after all, while their deferred copies are in the queue."""
+
+    @property
+    def holds_requests(self) -> bool:
+        """Whether requests might still be made after all."""
+        return len(self._held) > 0
 
     @property
     def still_deferred(self) -> int:
@@ -112,10 +130,68 @@ class Links:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(request.url)
 
+    def hold(self, verdict: Verdict, request: Request, priority: int, why: Why) -> None:
+        """Keep a request that was held back because its page is a duplicate, if that is doubtful."""
+        if verdict.page_id is not None and verdict.evidence is not Evidence.TEXT:
+            held = Held(request, priority, why)
+            self._held.keep(verdict.page_id, self._fingerprint(request), held)
+
+    def hold_page(self, response: Response, verdict: Verdict) -> None:
+        """Keep the request of a page whose items are dropped, or whose callback is not called."""
+        request = response.request
+        if request is not None and request.method == "GET":
+            self.hold(verdict, request, request.priority, Why.UNHEARD)
+
+    def release(self, page_id: int, cluster: int | None) -> list[Request]:
+        """The requests to make now that a page is no duplicate after all, and no page of this cluster.
+
+        These are copies. A link that has been followed meanwhile is not among them.
+        """
+        if cluster is not None:
+            self.endless.led(cluster, Led.NEW)
+        found: list[Request] = []
+        stats = self.crawler.stats
+        for fingerprint, held in self._held.pop(page_id).items():
+            if held.why is Why.UNHEARD:
+                stats.inc_value("neardup/pages_fetched_again")
+            else:
+                if held.why is Why.WITHHELD:
+                    stats.inc_value("neardup/links_withheld", -1)
+                if fingerprint not in self._queued and fingerprint not in self._withheld:
+                    continue  # made meanwhile
+                self._count_released(fingerprint, held.request)
+            found.append(_released(held))
+        return found
+
+    def _count_released(self, fingerprint: int, request: Request) -> None:
+        self.crawler.stats.inc_value("neardup/links_undeferred")
+        if fingerprint in self._queued:
+            self._queued.discard(fingerprint)
+            self._released.add(fingerprint)
+        if request.url in self.examples:
+            self.examples.remove(request.url)
+        self.pass_on(request)
+
+    def has_been_released(self, request: Request) -> bool:
+        """Whether a request whose turn has come is the deferred copy of one that was made after all."""
+        if request.meta.pop(RELEASED, None):
+            request.dont_filter = False
+            return False
+        if CLUSTER not in request.meta:
+            return False
+        fingerprint = self._fingerprint(request)
+        self._queued.discard(fingerprint)
+        if fingerprint not in self._released:
+            return False
+        self._released.discard(fingerprint)
+        return True
+
     def is_withheld_now(self, request: Request) -> bool:
         """Whether a request that has waited is not to be made any more: only the duplicates of an exhausted
         cluster have led to it.
         """
+        if not self._deferred:  # Scrapy makes no fingerprints of start requests, and a fingerprint takes time
+            return False
         fingerprint = self._fingerprint(request)
         cluster = self._deferred.pop(fingerprint, None)
         if cluster is None or not self.endless.is_exhausted(cluster):
@@ -124,9 +200,22 @@ class Links:
         self.withhold(request)
         return True
 
+    def scheduled(self, request: Request) -> None:
+        """Note that a deferred request is about to enter the queue."""
+        self._last_queued = None
+        if CLUSTER in request.meta:
+            fingerprint = self._fingerprint(request)
+            if fingerprint not in self._queued:
+                self._queued.add(fingerprint)
+                self._last_queued = request
+
     def dropped(self, request: Request) -> None:
         """Note that Scrapy does not make a request, because it has been made before."""
-        self._deferred.pop(self._fingerprint(request), None)
+        if self._deferred:
+            self._deferred.pop(self._fingerprint(request), None)
+        # Unless a copy is in the queue. Scrapy tells of a request that it drops right after it is scheduled.
+        if request is self._last_queued:
+            self._queued.discard(self._fingerprint(request))
 
     def _fingerprint(self, request: Request) -> int:
         # Eight bytes of Scrapy's own request fingerprint, which it has cached: enough to count by.
@@ -136,19 +225,22 @@ class Links:
 
 
 class PageLinks:
-    """The requests of one page: :meth:`lets_pass` is asked about each, :meth:`finish` comes last."""
+    """The requests of one page: :meth:`lets_pass` is asked about each, :meth:`finish` comes last.
+
+    ``verdict`` may be corrected in between.
+    """
 
     def __init__(self, links: Links, response: Response, verdict: Verdict | None) -> None:
         self._links = links
         self._response = response
-        self._verdict = verdict
+        self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
         self._new = 0
         self.withheld = 0
 
     def lets_pass(self, request: Request) -> bool:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
-        links, verdict = self._links, self._verdict
+        links, verdict = self._links, self.verdict
         if not self._is_same_page(request):
             # Copied from the response's, they would be counted for the wrong cluster.
             request.meta.pop(CLUSTER, None)
@@ -163,10 +255,13 @@ class PageLinks:
         assert verdict.canonical_id is not None
         if (links.action.withholds and not new) or links.endless.is_exhausted(verdict.canonical_id):
             links.withhold(request)
+            links.hold(verdict, request, request.priority, Why.WITHHELD)
             self.withheld += 1
             return False
         chain = 0 if self._led_by is None else self._response.meta.get(CHAIN, 0) + 1
+        priority = request.priority
         links.defer(request, verdict.canonical_id, chain)
+        links.hold(verdict, request, priority, Why.DEFERRED)
         return True
 
     def finish(self, text: Callable[[], str]) -> int | None:
@@ -175,7 +270,7 @@ class PageLinks:
 
         ``text`` gives the visible text of the page.
         """
-        verdict, cluster, endless = self._verdict, self._led_by, self._links.endless
+        verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
         if cluster is None or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:
@@ -208,6 +303,12 @@ class PageLinks:
     def _is_of_another_callback(self, request: Request) -> bool:
         came_from = self._response.request
         return request.callback != (came_from.callback if came_from else None)
+
+
+def _released(held: Held) -> Request:
+    """A copy of a request that was held back, to be made in its turn."""
+    meta = {name: value for name, value in held.request.meta.items() if name not in {CLUSTER, CHAIN}}
+    return held.request.replace(priority=held.priority, dont_filter=True, meta=meta | {RELEASED: True})
 
 
 def _carries_an_item(request: Request) -> bool:

@@ -64,6 +64,7 @@ class NearDuplicateMiddleware:
         # look-up and insert, two copies that arrive together would both be new.
         verdict = self.neardup.judge_response(response)
         if verdict is not None and self.neardup.policy.skips_page(verdict):
+            self.neardup.policy.hold_page(response, verdict)
             raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> AsyncIterator[Any] | None:
@@ -84,35 +85,41 @@ class NearDuplicateMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        verdict = get_verdict(response)
-        drops_items = self.neardup.policy.drops_items(verdict)
-        links = self.neardup.policy.links_of(response, verdict)
         await self.neardup.wait_for_room()
+        verdict = get_verdict(response)
+        # All items of a page are dropped or none, even if the verdict is corrected in between: then the page
+        # is fetched again.
+        dropped_as = verdict if self.neardup.policy.drops_items(verdict) else None
+        if dropped_as is not None:
+            self.neardup.policy.hold_page(response, dropped_as)
+        links = self.neardup.policy.links_of(response, verdict)
         try:
             async for output in result:
+                links.verdict = verdict = get_verdict(response)
                 if isinstance(output, Request):
                     if not self._lets_pass(output, links, response):
                         continue
                 elif verdict is not None:
                     self._tell(output, verdict)
-                    if drops_items:
-                        self.neardup.policy.drop_later(output, verdict)
+                    if dropped_as is not None:
+                        self.neardup.policy.drop_later(output, dropped_as)
                 yield output
         finally:
+            links.verdict = verdict = get_verdict(response)
             self._finish(links, response, verdict)
 
     def _lets_pass(self, request: Request, links: PageLinks, response: Response) -> bool:
         try:
             return links.lets_pass(request)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the request is the spider's all the same
-            self.neardup.outcomes.failed_on(response, exc)
+            self.neardup.outcomes.failed_on(response.url, exc)
             return True
 
     def _finish(self, links: PageLinks, response: Response, verdict: Verdict | None) -> None:
         try:
             exhausted = links.finish(partial(self.neardup.text, response))
         except Exception as exc:  # noqa: BLE001  # an error here would be the callback's for Scrapy
-            self.neardup.outcomes.failed_on(response, exc)
+            self.neardup.outcomes.failed_on(response.url, exc)
             return
         if exhausted is not None:
             self.neardup.outcomes.exhausted(exhausted, response)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.job import job_dir
 
+from neardup.detection.rule import Evidence
 from neardup.detection.suspect_clusters import ClusterWatch
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy import summary
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MOST_DOUBTFUL = 100_000
+"""Duplicates that may be judged again. The detector keeps fewer of them, because it keeps their texts."""
+
+
+class _AsBefore(NamedTuple):
+    """What was counted of a duplicate that may be judged again."""
+
+    evidence: Evidence
+    distance: int | None
+    canonical_id: int | None
+
 
 class Outcomes:
     """The outcomes of one crawl, by the names of :mod:`neardup.scrapy.summary`."""
@@ -37,6 +50,7 @@ class Outcomes:
         self._links = links
         self._watch = ClusterWatch()
         self._has_failed = False
+        self._doubtful: OrderedDict[int, _AsBefore] = OrderedDict()
 
     def count(self, stat: str) -> None:
         """Count one more of what a stat counts."""
@@ -56,8 +70,7 @@ class Outcomes:
         stats.inc_value("neardup/pages")
         self._watch_clusters(verdict)
         if verdict.is_duplicate:
-            if verdict.distance == 0:
-                stats.inc_value("neardup/exact_duplicates")
+            self._count_evidence(verdict)
             logger.debug(
                 "Near-duplicate: %(url)s of %(canonical)s (%(percentage).1f %%): %(reason)s",
                 {
@@ -69,7 +82,38 @@ class Outcomes:
                 extra={"spider": self._crawler.spider},
             )
 
-    def failed_on(self, response: Response, failure: Exception) -> None:
+    def correct(self, verdict: Verdict) -> int | None:
+        """Count, log and store the verdict of a page that was a doubtful duplicate until now.
+
+        Returns the id of the canonical page that it had, if that is known.
+        """
+        stats = self._crawler.stats
+        stats.inc_value("neardup/judged_again")
+        assert verdict.page_id is not None
+        before = self._doubtful.pop(verdict.page_id, None)
+        if before is not None:
+            self._count_as(before, -1)
+        if verdict.is_duplicate:
+            self._count_evidence(verdict)
+        else:
+            stats.inc_value(summary.STAT_OF_KIND[Kind.DUPLICATE], -1)
+            stats.inc_value(summary.STAT_OF_KIND[verdict.kind])
+        self._recorder.put(verdict)
+        if not verdict.is_duplicate:
+            self._recorder.links_withheld(verdict.page_id, 0)
+        logger.debug(
+            "Judged again: %(url)s: %(kind)s%(of)s: %(reason)s",
+            {
+                "url": verdict.url,
+                "kind": verdict.kind.value,
+                "of": f" of {verdict.canonical_url}" if verdict.is_duplicate else "",
+                "reason": verdict.reason,
+            },
+            extra={"spider": self._crawler.spider},
+        )
+        return None if before is None else before.canonical_id
+
+    def failed_on(self, url: str, failure: Exception) -> None:
         """Count a page that the add-on failed on; the first one is logged with what went wrong."""
         self.count("neardup/failures")
         if not self._has_failed:
@@ -77,7 +121,7 @@ class Outcomes:
             logger.warning(
                 "neardup: %(url)s cannot be judged and passes untouched; this is a bug of neardup, please"
                 " report it (further ones are counted, not logged)",
-                {"url": response.url},
+                {"url": url},
                 exc_info=failure,
                 extra={"spider": self._crawler.spider},
             )
@@ -104,7 +148,7 @@ class Outcomes:
 
     def links_withheld(self, links: PageLinks, verdict: Verdict | None) -> None:
         """Have it stored how many links of a page were not followed."""
-        if links.withheld and verdict is not None and verdict.page_id is not None:
+        if links.withheld and verdict is not None and verdict.is_duplicate and verdict.page_id is not None:
             self._recorder.links_withheld(verdict.page_id, links.withheld)
 
     def warn_of_starvation(self) -> None:
@@ -181,6 +225,24 @@ class Outcomes:
             stats.set_value("neardup/recall", round(estimate.recall, 4))
             stats.set_value("neardup/recall_low", round(estimate.low, 4))
             stats.set_value("neardup/recall_high", round(estimate.high, 4))
+
+    def _count_evidence(self, verdict: Verdict) -> None:
+        """Count a duplicate by its evidence, and remember that if the duplicate may be judged again."""
+        assert verdict.evidence is not None
+        assert verdict.page_id is not None
+        counted = _AsBefore(verdict.evidence, verdict.distance, verdict.canonical_id)
+        self._count_as(counted, 1)
+        if verdict.evidence is not Evidence.TEXT:
+            self._doubtful[verdict.page_id] = counted
+            self._doubtful.move_to_end(verdict.page_id)
+            if len(self._doubtful) > _MOST_DOUBTFUL:
+                self._doubtful.popitem(last=False)
+
+    def _count_as(self, duplicate: _AsBefore, number: int) -> None:
+        stats = self._crawler.stats
+        stats.inc_value(summary.STAT_OF_EVIDENCE[duplicate.evidence], number)
+        if duplicate.distance == 0:
+            stats.inc_value("neardup/exact_duplicates", number)
 
     def _count_unjudged(self, verdict: Verdict, limit: str) -> None:
         stats = self._crawler.stats

@@ -15,11 +15,18 @@ if TYPE_CHECKING:
 
     from neardup.detection.verdict import Verdict
 
+SURE = 0.9
+"""Least confidence with which items are dropped and callbacks are not called. The resemblance of the whole
+texts is not enough, because the template of the site may be what is alike. Deferring waits for nothing,
+because a deferred request is made all the same.
+"""
+
 
 class Policy:
     """Decides by ``NEARDUP_ACTION``, for one crawl.
 
-    A duplicate loses its items or its callback only if this crawl has had a page of the cluster before.
+    A duplicate loses its items or its callback only if the verdict is sure and this crawl has had a page of
+    the cluster before.
     """
 
     def __init__(self, crawler: Crawler, action: Action, endless_after: int) -> None:
@@ -30,7 +37,9 @@ class Policy:
 
     def drops_items(self, verdict: Verdict | None) -> bool:
         """Whether the items of a page are dropped."""
-        return verdict is not None and verdict.is_duplicate and verdict.repeated and self.action.drops
+        if verdict is None or verdict.confidence is None or not self.action.drops:
+            return False
+        return verdict.repeated and verdict.confidence >= SURE
 
     def skips_page(self, verdict: Verdict | None) -> bool:
         """Whether the callback is not called at all."""
@@ -40,6 +49,14 @@ class Policy:
     def links_of(self, response: Response, verdict: Verdict | None) -> PageLinks:
         """What to do with the requests of one page."""
         return PageLinks(self.links, response, verdict)
+
+    def hold_page(self, response: Response, verdict: Verdict) -> None:
+        """Remember a page whose items are dropped, or whose callback is not called, if that is doubtful."""
+        self.links.hold_page(response, verdict)
+
+    def has_been_released(self, request: Request) -> bool:
+        """Whether a deferred request has been made already, because its page was no duplicate after all."""
+        return self.links.has_been_released(request)
 
     def withholds(self, request: Request) -> bool:
         """Whether a deferred request is not to be made any more, now that its turn has come."""

@@ -59,7 +59,12 @@ class Recorder:
             self.store.snapshot_path(data_folder()) if options.snapshot else None,
             max_age=options.max_age,
         )
-        self.writer = Writer(self.store, self.crawl_id, history=options.history)
+        self.writer = Writer(
+            self.store,
+            self.crawl_id,
+            history=options.history,
+            frequencies=self.detector.verifier.frequencies,
+        )
         self.last_crawl: LastCrawl | None = None
         """The last crawl of the same spider, when this one has ended."""
 
@@ -106,6 +111,7 @@ class Recorder:
         try:
             if self.detector.recall is not None:
                 self.detector.recall.close()
+            self.writer.put_frequencies()
             self.writer.flush()
             if self.writer.error is None:
                 self._resolve()
@@ -179,6 +185,7 @@ class Onlooker:
                 options.database_url, scheme=str(self.detector.reader.scheme), create=False
             ) as store:
                 known = self.detector.restore(store.known_pages(max_age=options.max_age))
+                store.load_frequencies(self.detector.verifier.frequencies)
                 logger.info(
                     "neardup: %(known)d known pages on %(database)s; this command stores nothing",
                     {"known": known, "database": store.location},

@@ -28,6 +28,8 @@ _KIND = "crawl"
 class Restart:
     """Fills a detector at the start of a crawl and keeps a snapshot of it at the end.
 
+    What crawls have learned of hosts is read from the tables, whatever the pages are read from.
+
     A snapshot belongs to the state of the database that it was taken of. If any crawl has written since, the
     snapshot is out of date, and the tables are read. No snapshot is taken if another crawl has written
     meanwhile, because this detector does not know that crawl's pages.
@@ -56,6 +58,9 @@ class Restart:
         if not self._load_snapshot():
             source = "tables"
             self.detector.restore(self.store.known_pages(max_age=self.max_age))
+        # Else a row that cannot be read would stay until this crawl has counted as many pages.
+        if damaged := self.store.load_frequencies(self.detector.verifier.frequencies):
+            self.store.remove_frequencies(damaged)
         # What a crawl that died has left unresolved is resolved at the end of this one.
         left = unresolved(self.detector.pages, self.detector.rule.max_distance)
         self.detector.no_longer_canonical.update(left)

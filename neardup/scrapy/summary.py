@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
 from neardup.text.limits import Limits
 
@@ -21,6 +22,9 @@ STAT_OF_KIND = {
     Kind.NOT_HTML: "neardup/not_html",
     Kind.UNJUDGED: "neardup/unjudged",
 }
+
+STAT_OF_EVIDENCE = {evidence: f"neardup/evidence/{evidence.value}" for evidence in Evidence}
+"""Of the duplicates, those with this evidence."""
 
 STAT_OF_LIMIT = {field.name: f"neardup/unjudged/{field.name}" for field in fields(Limits)}
 """Of the unjudged, those over this limit."""
@@ -56,6 +60,30 @@ def progress(stats: Mapping[str, Any], waiting: int) -> str:
     )
 
 
+def _duplicates(stats: Mapping[str, Any]) -> str:
+    exact = _count(stats, "exact_duplicates")
+    told = f"{_count(stats, 'duplicates'):,} ({_rate(stats)}), {exact:,} of them exact"
+    by_evidence = ", ".join(
+        f"{_count(stats, f'evidence/{evidence.value}'):,} by {evidence.value}"
+        for evidence in Evidence
+        if _count(stats, f"evidence/{evidence.value}")
+    )
+    if by_evidence:
+        told += f"; {by_evidence}"
+    if _count(stats, "judged_again"):
+        told += f"; {_count(stats, 'judged_again'):,} corrected later"
+    return told
+
+
+def _links(stats: Mapping[str, Any]) -> str:
+    told = f"{_count(stats, 'links_deferred'):,} deferred, {_count(stats, 'links_withheld'):,} not followed"
+    if _count(stats, "links_undeferred"):
+        told += f", {_count(stats, 'links_undeferred'):,} made at once after all"
+    if _count(stats, "exhausted"):
+        told += f", after {_count(stats, 'exhausted'):,} clusters had led to nothing new"
+    return told
+
+
 def of_crawl(stats: Mapping[str, Any], database: str) -> str:
     """The closing summary, several lines."""
     others = ", ".join(
@@ -67,11 +95,6 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
     unheard = _count(stats, "pages_skipped")
     seconds = {step: float(stats.get(f"neardup/seconds/{step}", 0.0)) for step in _STEPS}
     pages = max(1, _count(stats, "pages"))
-    exact = _count(stats, "exact_duplicates")
-    duplicates = f"{_count(stats, 'duplicates'):,} ({_rate(stats)}), {exact:,} of them exact"
-    links = f"{_count(stats, 'links_deferred'):,} deferred, {_count(stats, 'links_withheld'):,} not followed"
-    if _count(stats, "exhausted"):
-        links += f", after {_count(stats, 'exhausted'):,} clusters had led to nothing new"
     saved = f"at least {_count(stats, 'requests_saved_at_least'):,} requests"
     if dropped:
         saved += f", {dropped:,} items dropped"
@@ -105,8 +128,8 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
             "neardup: summary",
             f"  pages       {_count(stats, 'pages'):,}",
             f"  new         {_count(stats, 'new'):,}" + (f" ({others})" if others else ""),
-            f"  duplicates  {duplicates}{recall}",
-            f"  links       {links}",
+            f"  duplicates  {_duplicates(stats)}{recall}",
+            f"  links       {_links(stats)}",
             f"  saved       {saved}{warnings}",
             f"  time        {time} ({1000 * judging / pages:.2f} ms a page without store)",
             f"  database    {database}: {_count(stats, 'rows_written'):,} rows written",

@@ -8,7 +8,9 @@ either, because responses have slots.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from neardup.detection.rule import Evidence
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -20,6 +22,24 @@ _verdicts: WeakKeyDictionary[Response, Verdict] = WeakKeyDictionary()
 
 def set_verdict(response: Response, verdict: Verdict) -> None:
     _verdicts[response] = verdict
+
+
+class DoubtfulResponses:
+    """The responses of doubtful duplicates whose callbacks may be under way yet, by page; of one crawl."""
+
+    def __init__(self) -> None:
+        self._responses: WeakValueDictionary[int, Response] = WeakValueDictionary()
+
+    def judged(self, response: Response, verdict: Verdict) -> None:
+        """Note the last response of a page."""
+        if verdict.page_id is not None and verdict.evidence not in {None, Evidence.TEXT}:
+            self._responses[verdict.page_id] = response
+
+    def correct(self, verdict: Verdict) -> None:
+        """Have the callback's output handled by the new verdict from now on."""
+        response = None if verdict.page_id is None else self._responses.pop(verdict.page_id, None)
+        if response is not None:
+            set_verdict(response, verdict)
 
 
 def get_verdict(response: Response) -> Verdict | None:

@@ -202,6 +202,7 @@ _PAGES = (
         _canonical.c.id,
         _page.sketch,
         _page.text_digest,
+        _page.headline,
         literal(1),
         _page.weak_bits,
         _canonical.c.actual_url,

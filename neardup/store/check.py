@@ -21,7 +21,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
-from neardup.detection.rule import Rule
+from neardup.detection.rule import Evidence, Rule
 from neardup.detection.verdict import CANONICAL, Kind
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
@@ -224,6 +224,13 @@ INVARIANTS = (
         ),
     ),
     Invariant(
+        "evidence is known",
+        "The evidence of every relation is one that a relation can have.",
+        select(_relation.duplicate_hash_id, _relation.evidence).where(
+            _relation.evidence.not_in([evidence.value for evidence in Evidence])
+        ),
+    ),
+    Invariant(
         "fingerprints are there",
         "Every canonical page and every duplicate has a fingerprint, its weak bits, a sketch and a digest.",
         select(_page.id, _page.kind).where(
@@ -353,10 +360,10 @@ def _within_the_rule(rules: Mapping[int, Rule]) -> Invariant:
 
     So a relation is within the rule of one of these crawls.
     """
-    loosest, limits = Rule(0, 1.0), list[tuple[int, Rule]]()
+    loosest, limits = Rule(0, 0.0), list[tuple[int, Rule]]()
     for crawl_id in sorted(rules, reverse=True):
         rule = rules[crawl_id]
-        loosest = Rule(max(loosest.max_distance, rule.max_distance), min(loosest.verify, rule.verify))
+        loosest = Rule(max(loosest.max_distance, rule.max_distance), 0.0)
         limits.append((crawl_id, loosest))
     broken: list[ColumnElement[bool]] = [false()]
     for rule, group in groupby(limits, key=lambda limit: limit[1]):
@@ -364,18 +371,20 @@ def _within_the_rule(rules: Mapping[int, Rule]) -> Invariant:
         broken.append(and_(_relation.crawl_id.between(crawl_ids[-1], crawl_ids[0]), ~_is_match(rule)))
     return Invariant(
         "relations are within the rule",
-        "Every relation is within the distance and the resemblance of the crawl that found it, or of a"
-        " later one.",
+        "Every relation is within the distance of the crawl that found it, or of a later one.",
         select(
             _relation.duplicate_hash_id,
             _relation.hamming_distance,
             _relation.resemblance,
+            _relation.evidence,
             _relation.crawl_id,
         ).where(or_(*broken)),
     )
 
 
 def _is_match(rule: Rule) -> ColumnElement[bool]:
-    """As :meth:`neardup.detection.rule.Rule.are_matches`."""
-    near = _relation.hamming_distance <= rule.max_distance
-    return and_(near, _relation.resemblance >= rule.verify) if rule.verify else near
+    """As :meth:`neardup.detection.rule.Rule.evidence`, as far as the tables tell.
+
+    What is rare may have decided, and its resemblance is not stored.
+    """
+    return _relation.hamming_distance <= rule.max_distance

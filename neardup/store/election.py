@@ -6,9 +6,9 @@ first, becomes canonical (kind ``new``). The duplicates within the rule of the n
 duplicates. The same is done with the duplicates that are left, until none is. The outcome is what a crawl
 would have found, had it seen these pages alone, in the order of their ids.
 
-What is compared is what is stored: fingerprints, and plain estimates from whole sketches. With learned
-content a crawl leaves the template of a site out of its estimates. What the crawl had learned is not in the
-tables.
+What is compared is what is stored: texts by their digests, fingerprints, headlines, and estimates from whole
+sketches. What is rare on a site in two pages can be compared only with one of the pages in hand. So a page
+that was a duplicate by what is rare alone may become canonical.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sqlalchemy import bindparam, delete, select, update
 
+from neardup.detection.headlines import compare_many
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming, sketch
+from neardup.store.frequencies import frequencies_of
 from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.statements import in_parts, replaced_relation
 from neardup.store.types import UtcDateTime
+from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,8 +37,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from sqlalchemy import Connection
 
+    from neardup.detection.document_frequencies import DocumentFrequencies
     from neardup.detection.rule import Rule
     from neardup.fingerprint.sketch import Compact
+    from neardup.text.headline import Headline
 
 _NEITHER = (Kind.TOO_SHORT.value, Kind.GONE.value)
 """Kinds of pages that are neither canonical nor duplicates."""
@@ -124,13 +130,15 @@ def _reelect_some(
             clusters.setdefault(roots[page_id], []).append(places_of[page_id])
     canonical: list[int] = []
     relations: list[dict[str, Any]] = []
+    for root, head in heads.items():
+        if head in places_of and root in clusters:
+            clusters[root].insert(0, places_of[head])
+    compared = (place for places in clusters.values() if len(places) > 1 for place in places)
+    frequencies = frequencies_of(connection, (pages.hosts[place] for place in compared))
     now = datetime.now(UTC)
     for root, places in clusters.items():
-        head = heads.get(root)
-        if head in places_of:
-            places.insert(0, places_of[head])
-        for page_id, followers in pages.stars(np.array(places), rule):
-            if page_id != head:
+        for page_id, followers in pages.stars(np.array(places), rule, frequencies):
+            if page_id != heads.get(root):
                 canonical.append(page_id)
             relations += [{**follower, "canonical": page_id, "now": now} for follower in followers]
     for ids in in_parts(canonical, _IDS_AT_ONCE):
@@ -182,26 +190,37 @@ def _top(page_id: int, above: Mapping[int, int]) -> int:
 
 
 class _Pages:
-    """Fingerprints and sketches of some pages, in the order of their ids."""
+    """What some pages are compared by, in the order of their ids."""
 
     def __init__(self, connection: Connection, ids: list[int]) -> None:
         page = simhash_values.c
         self.ids: list[int] = []
         values: list[int] = []
         sketches: list[Compact] = []
+        self.hosts: list[str] = []
+        self._digests: list[int | None] = []
+        of_headlines: list[Headline] = []
         for some in in_parts(ids, _IDS_AT_ONCE):
             # But not those that somebody has removed just now, or found gone.
-            query = select(page.id, page.hash_value, page.sketch).where(
-                page.id.in_(some), page.hash_value.is_not(None)
+            query = (
+                select(page.id, page.hash_value, page.sketch, page.host, page.text_digest, page.headline)
+                .where(page.id.in_(some), page.hash_value.is_not(None))
+                .order_by(page.id)
             )
-            for page_id, value, drawn in connection.execute(query.order_by(page.id)):
+            for page_id, value, drawn, host, digest, headline in connection.execute(query):
                 self.ids.append(page_id)
                 values.append(value)
                 sketches.append(sketch.from_bytes(drawn))
+                self.hosts.append(host)
+                self._digests.append(digest)
+                of_headlines.append(headlines.from_bytes(headline))
         self._values = np.array(values, dtype=np.uint64)
         self._sketches = np.array(sketches, dtype=np.uint64)
+        self._headlines = np.array(of_headlines, dtype=np.uint32)
 
-    def stars(self, left: npt.NDArray[np.int64], rule: Rule) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    def stars(
+        self, left: npt.NDArray[np.int64], rule: Rule, frequencies: DocumentFrequencies
+    ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Each new canonical page of a cluster, given by the places of its pages, with the relations of its
         duplicates.
         """
@@ -209,22 +228,37 @@ class _Pages:
             first, rest = int(left[0]), left[1:]
             distances = hamming.distances(self._values[rest], int(self._values[first]))
             estimates = self._estimates(rest, first)
-            near = rule.are_matches(distances, estimates)
-            yield (
-                self.ids[first],
-                [
+            # Where what is rare is not at hand, pages that do not match as a whole do not match at all.
+            near = np.flatnonzero(rule.are_matches(distances, estimates))
+            places = rest[near].tolist()
+            likenesses = compare_many(
+                self._headlines[first],
+                self.hosts[first],
+                self._headlines[rest[near]],
+                [self.hosts[place] for place in places],
+                frequencies,
+            )
+            followers: list[dict[str, Any]] = []
+            taken = np.zeros(rest.size, dtype=np.bool_)
+            for at, place, likeness in zip(near.tolist(), places, likenesses, strict=True):
+                distance, estimate = int(distances[at]), float(estimates[at])
+                evidence: Evidence | None = Evidence.TEXT
+                if distance or estimate < 1.0 or self._digests[place] != self._digests[first]:
+                    evidence = rule.evidence(estimate, likeness)
+                if evidence is None:
+                    continue
+                taken[at] = True
+                followers.append(
                     {
                         "page": self.ids[place],
-                        "its_distance": int(distance),
-                        "its_percentage": hamming.percentage(int(distance)),
-                        "its_resemblance": float(estimate),
+                        "its_distance": distance,
+                        "its_percentage": hamming.percentage(distance),
+                        "its_resemblance": estimate,
+                        "its_evidence": evidence.value,
                     }
-                    for place, distance, estimate in zip(
-                        rest[near], distances[near], estimates[near], strict=True
-                    )
-                ],
-            )
-            left = rest[~near]
+                )
+            yield self.ids[first], followers
+            left = rest[~taken]
 
     def _estimates(self, places: npt.NDArray[np.int64], other: int) -> npt.NDArray[np.float64]:
         """Resemblances to one page."""
@@ -247,6 +281,7 @@ _MOVE = (
                 "hamming_distance": bindparam("its_distance"),
                 "percentage": bindparam("its_percentage"),
                 "resemblance": bindparam("its_resemblance"),
+                "evidence": bindparam("its_evidence"),
                 "found_at": bindparam("now", type_=UtcDateTime),
             },
             "found_at",

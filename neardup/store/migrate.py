@@ -8,16 +8,24 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import column, inspect, select, table
+from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect, select
 
 from neardup.errors import SchemaOutdated
-from neardup.store.schema import REVISION, VERSION_TABLE
+from neardup.store.schema import REVISION, VERSION_TABLE, metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
 _WAY_OUT = "run: neardup db upgrade"
+
+_VERSION = Table(
+    VERSION_TABLE,
+    MetaData(),  # of its own: the tables of the schema are ours, this one is Alembic's
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
+"""As Alembic makes it."""
 
 
 class State(Enum):
@@ -31,7 +39,14 @@ class State(Enum):
 
 def upgrade(connection: Connection) -> None:
     """Bring the tables to this version, from nothing or from an older one."""
-    from alembic import command  # noqa: PLC0415  # takes 0.2 s, and the other commands do not need it
+    if state(connection) is State.MISSING:
+        # The first crawl of a project starts here, and should not wait 0.2 s for Alembic's import. A test
+        # holds that all migrations together make the same tables.
+        metadata.create_all(connection, checkfirst=False)
+        _VERSION.create(connection, checkfirst=True)
+        connection.execute(insert(_VERSION).values(version_num=REVISION))
+        return
+    from alembic import command  # noqa: PLC0415
 
     command.upgrade(config(connection), "head")
 
@@ -41,8 +56,7 @@ def current_revision(connection: Connection) -> str | None:
     # Not by Alembic: its import takes 0.2 s, which every start of a crawl would pay.
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    version = table(VERSION_TABLE, column("version_num"))
-    return connection.execute(select(version.c.version_num)).scalar_one_or_none()
+    return connection.execute(select(_VERSION.c.version_num)).scalar_one_or_none()
 
 
 def state(connection: Connection) -> State:

@@ -58,5 +58,11 @@ class MissingPages:
         if verdict.canonical_id not in self.urls:
             return verdict
         return replace(
-            verdict, kind=Kind.NEW, canonical_id=None, canonical_url=None, distance=None, resemblance=None
+            verdict,
+            kind=Kind.NEW,
+            canonical_id=None,
+            canonical_url=None,
+            distance=None,
+            resemblance=None,
+            evidence=None,
         )

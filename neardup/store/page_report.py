@@ -9,6 +9,8 @@ import numpy as np
 from sqlalchemy import func, select
 
 from neardup.address import Address
+from neardup.detection.rule import Evidence
+from neardup.detection.verdict import CANONICAL
 from neardup.fingerprint import hamming
 from neardup.store.history import Version, version_count, versions_of
 from neardup.store.schema import TABLES, crawls, duplicate_values, simhash_values
@@ -26,12 +28,17 @@ _IDS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A page at the other end of a relation."""
+    """A page at the other end of a relation.
+
+    ``evidence`` and ``confidence`` are None if an older version of neardup found the relation.
+    """
 
     url: str
     distance: int
     percentage: float
     resemblance: float
+    evidence: str | None
+    confidence: float | None
     differing_bits: list[int]
 
 
@@ -145,13 +152,30 @@ def urls_of(connection: Connection, ids: list[int]) -> dict[int, str]:
     return found
 
 
-def sketches_of(connection: Connection, ids: list[int]) -> dict[int, bytes]:
-    """Sketches by page id, of those pages that have one."""
-    page = simhash_values.c
-    found: dict[int, bytes] = {}
+def canonical_url_of_host(connection: Connection, host: str) -> str | None:
+    """URL of the canonical page of a host that was seen last; None: there is none."""
+    query = (
+        select(simhash_values.c.actual_url)
+        .where(simhash_values.c.host == host, simhash_values.c.kind.in_([kind.value for kind in CANONICAL]))
+        .order_by(simhash_values.c.last_seen.desc(), simhash_values.c.id)
+        .limit(1)
+    )
+    return connection.execute(query).scalar()
+
+
+def cluster_sizes(connection: Connection, ids: list[int], *, but: int) -> dict[int, int]:
+    """Number of duplicates by id of a canonical page, of those pages that have any; the duplicate ``but``
+    does not count.
+    """
+    relation = duplicate_values.c
+    found: dict[int, int] = {}
     for some in in_parts(ids, _IDS_AT_ONCE):
-        query = select(page.id, page.sketch).where(page.id.in_(some), page.sketch.is_not(None))
-        found |= {row.id: bytes(row.sketch) for row in connection.execute(query)}
+        query = (
+            select(relation.actual_hash_id, func.count())
+            .where(relation.actual_hash_id.in_(some), relation.duplicate_hash_id != but)
+            .group_by(relation.actual_hash_id)
+        )
+        found |= {row[0]: row[1] for row in connection.execute(query)}
     return found
 
 
@@ -192,6 +216,7 @@ _OTHER_ENDS = select(
     duplicate_values.c.hamming_distance,
     duplicate_values.c.percentage,
     duplicate_values.c.resemblance,
+    duplicate_values.c.evidence,
     simhash_values.c.hash_value,
 ).order_by(duplicate_values.c.hamming_distance, simhash_values.c.id)
 """Relations with the page at one of their ends: which end, a condition says."""
@@ -199,8 +224,16 @@ _OTHER_ENDS = select(
 
 def _relations(connection: Connection, value: int | None, query: Select[Any]) -> list[Relation]:
     return [
-        Relation(url, distance, percentage, resemblance, hamming.differing_bits(value or 0, other or 0))
-        for url, distance, percentage, resemblance, other in connection.execute(query)
+        Relation(
+            url,
+            distance,
+            percentage,
+            resemblance,
+            evidence,
+            None if evidence is None else Evidence(evidence).confidence,
+            hamming.differing_bits(value or 0, other or 0),
+        )
+        for url, distance, percentage, resemblance, evidence, other in connection.execute(query)
     ]
 
 

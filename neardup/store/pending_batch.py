@@ -32,15 +32,18 @@ class Batch:
     ``links`` are numbers of links that were not followed. ``flags`` are times at which canonical pages were
     flagged. ``reconciled`` are pages that have become duplicates, because two crawls had called near-copies
     new. The last visit of a page counts; visits before the last are there for the history only.
+    ``frequencies`` are pages and counts by host (:mod:`neardup.store.frequencies`).
     """
 
     visits: dict[int, list[Visit]] = field(default_factory=dict)
     links: dict[int, int] = field(default_factory=dict)
     flags: dict[int, datetime] = field(default_factory=dict)
     reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
+    frequencies: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.visits) + len(self.links) + len(self.flags) + len(self.reconciled)
+        of_pages = len(self.visits) + len(self.links) + len(self.flags) + len(self.reconciled)
+        return of_pages + len(self.frequencies)
 
     @property
     def stands_alone(self) -> bool:
@@ -50,6 +53,9 @@ class Batch:
     @property
     def name(self) -> str:
         """What a row that stands alone is called in the log: its URL, or the beginning of a long one."""
+        if self.frequencies:
+            (host,) = self.frequencies
+            return f"the host {host!r}"
         if not self.visits:
             (page_id,) = {*self.links, *self.flags, *self.reconciled}
             return f"page {page_id}"
@@ -71,6 +77,7 @@ def split(everything: Batch) -> tuple[Batch, Batch]:
         now.links, everything.links = everything.links, {}
         now.flags, everything.flags = everything.flags, {}
         now.reconciled, everything.reconciled = everything.reconciled, {}
+        now.frequencies, everything.frequencies = everything.frequencies, {}
     return now, everything
 
 
@@ -83,9 +90,9 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
     """
     if not batch.visits:
         rows = [
-            (name, page_id, value)
-            for name in ("links", "flags", "reconciled")
-            for page_id, value in getattr(batch, name).items()
+            (name, key, value)
+            for name in ("links", "flags", "reconciled", "frequencies")
+            for key, value in getattr(batch, name).items()
         ]
         return _of_rows(rows[: len(rows) // 2]), _of_rows(rows[len(rows) // 2 :])
     pages = sorted(batch.visits, key=lambda page_id: batch.visits[page_id][-1][0].is_duplicate)
@@ -102,12 +109,13 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
             {page_id: links for page_id, links in batch.links.items() if page_id not in first},
             batch.flags,
             batch.reconciled,
+            batch.frequencies,
         ),
     )
 
 
-def _of_rows(rows: list[tuple[str, int, Any]]) -> Batch:
+def _of_rows(rows: list[tuple[str, int | str, Any]]) -> Batch:
     batch = Batch()
-    for name, page_id, value in rows:
-        getattr(batch, name)[page_id] = value
+    for name, key, value in rows:
+        getattr(batch, name)[key] = value
     return batch

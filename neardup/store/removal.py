@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 
 from neardup.store.election import Elected, reelect
+from neardup.store.frequencies import remove_frequencies
 from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
 from neardup.store.statements import batch_id, count_batch
 from neardup.store.store import retire_crawl_id
@@ -89,8 +90,8 @@ def to_remove(connection: Connection, condition: ColumnElement[bool]) -> ToRemov
 def remove_pages(
     store: Store, condition: ColumnElement[bool], rule: Rule, *, leaving: int = 0
 ) -> Iterator[Removed]:
-    """Remove the pages of a condition with their relations and versions, and let no change count for the
-    crawl ``leaving``.
+    """Remove the pages of a condition with their relations and versions, and what was learned of hosts that
+    no page is left of. No change counts for the crawl ``leaving``.
 
     Yields the sums after each transaction.
     """
@@ -116,7 +117,10 @@ def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Conne
     found = connection.execute(delete(duplicate_values).where(relation.in_(ids)))
     elected = reelect(connection, ids, rule, batch_id)
     connection.execute(delete(page_versions).where(page_versions.c.page_id.in_(ids)))
-    connection.execute(delete(simhash_values).where(simhash_values.c.id.in_(ids)))
+    page = simhash_values.c
+    hosts = list(connection.execute(select(page.host).where(page.id.in_(ids)).distinct()).scalars())
+    connection.execute(delete(simhash_values).where(page.id.in_(ids)))
+    remove_frequencies(connection, sorted(hosts), if_no_pages=True)
     return Removed(len(ids), found.rowcount, elected)
 
 

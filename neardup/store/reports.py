@@ -1,5 +1,5 @@
-"""What the stored crawls say: rates by host, by path prefix, by distance and by crawl, and the largest
-clusters.
+"""What the stored crawls say: rates by host, by path prefix, by distance, by evidence and by crawl, and the
+largest clusters.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import ColumnElement, String, and_, case, func, literal_column, select, true
 
 from neardup.address import registered_domain
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 
@@ -164,6 +165,33 @@ def by_distance(connection: Connection, filters: Filters) -> list[AtDistance]:
         .order_by(distance)
     )
     return [AtDistance(*row) for row in connection.execute(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class WithEvidence:
+    """Duplicates of one kind of evidence, with the mean and the least of their resemblances.
+
+    ``evidence`` and ``confidence`` are None for those that an older version of neardup found.
+    """
+
+    evidence: str | None
+    confidence: float | None
+    duplicates: int
+    resemblance: float
+    least_resemblance: float
+
+
+def by_evidence(connection: Connection, filters: Filters) -> list[WithEvidence]:
+    """The surest first."""
+    evidence, resemblance = duplicate_values.c.evidence, duplicate_values.c.resemblance
+    query = _of_relations(
+        filters, evidence, func.count(), func.avg(resemblance), func.min(resemblance)
+    ).group_by(evidence)
+    found = [
+        WithEvidence(name, None if name is None else Evidence(name).confidence, *rest)
+        for name, *rest in connection.execute(query)
+    ]
+    return sorted(found, key=lambda row: -(row.confidence or 0.0))
 
 
 def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, Any], Share]]:

@@ -31,6 +31,7 @@ from neardup.store.engine import (
     reason,
     unavailable,
 )
+from neardup.store.frequencies import load_frequencies, remove_frequencies
 from neardup.store.migrate import State
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.statements import count_batch
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL, ColumnElement, Connection, Engine, Insert
 
+    from neardup.detection.document_frequencies import DocumentFrequencies
     from neardup.detection.rule import Rule
     from neardup.errors import DatabaseUnavailable
     from neardup.store.election import Elected
@@ -255,6 +257,16 @@ class Store:
         with self.reading(patiently=False) as connection:
             return change_feed.pages_by_id(connection, page_ids)
 
+    def load_frequencies(self, frequencies: DocumentFrequencies) -> list[str]:
+        """Read what crawls have learned of hosts, by :func:`neardup.store.frequencies.load_frequencies`."""
+        with self.reading() as connection:
+            return load_frequencies(connection, frequencies)
+
+    def remove_frequencies(self, hosts: Iterable[str]) -> None:
+        """Forget what crawls have learned of some hosts."""
+        names = list(hosts)
+        self.transact(lambda connection: remove_frequencies(connection, names))
+
     def has_page(self, page_id: int) -> bool:
         """Whether a page is stored."""
         query = select(simhash_values.c.id).where(simhash_values.c.id == page_id)
@@ -306,6 +318,7 @@ class Store:
                 duplicate_values.c.actual_hash_id,
                 case((duplicate_values.c.actual_hash_id.is_(None), simhash_values.c.sketch)),
                 case((duplicate_values.c.actual_hash_id.is_(None), simhash_values.c.text_digest)),
+                case((duplicate_values.c.actual_hash_id.is_(None), simhash_values.c.headline)),
                 fresh.label("fresh"),
             )
             .join_from(

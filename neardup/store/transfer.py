@@ -10,7 +10,14 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from neardup.errors import ConfigurationError, StoreError
 from neardup.store.archive.layout import Column, Header, Kind, Table
-from neardup.store.schema import REVISION, TABLES, crawls, duplicate_values, page_versions
+from neardup.store.schema import (
+    REVISION,
+    TABLES,
+    crawls,
+    document_frequencies,
+    duplicate_values,
+    page_versions,
+)
 from neardup.store.store import last_crawl_id
 from neardup.store.types import Unsigned64, UtcDateTime
 
@@ -27,6 +34,8 @@ if TYPE_CHECKING:
     """Told how many rows are done."""
 
 _ROWS_AT_ONCE = 1_000
+_HOSTS_AT_ONCE = 50
+"""Rows of ``document_frequencies``, which may have half a megabyte each."""
 _REFUSALS = (DataError, IntegrityError)
 
 
@@ -38,7 +47,9 @@ def _column(column: sa.Column[Any]) -> Column:
         (String, Kind.TEXT),
         (Integer, Kind.INTEGER),
     ]
-    kind = next((kind for type_, kind in kinds if isinstance(column.type, type_)), Kind.NUMBER)
+    # A type of ours stands before that of SQLAlchemy which it is made of.
+    types = (column.type, getattr(column.type, "impl", column.type))
+    kind = next((kind for type_, kind in kinds if any(isinstance(of, type_) for of in types)), Kind.NUMBER)
     return Column(column.name, kind, bool(column.nullable), getattr(column.type, "length", None))
 
 
@@ -68,12 +79,13 @@ def header_of(connection: Connection) -> Header:
 
 
 def stored_rows(connection: Connection, progress: Progress) -> Iterator[tuple[Table, list[tuple[Any, ...]]]]:
-    """All rows of all tables in the order of their ids, some at a time."""
+    """All rows of all tables in the order of their keys, some at a time."""
     done = 0
     for exported in EXPORTED:
         table = _TABLE[exported.name]
-        query = select(table).order_by(table.c.id)
-        result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
+        query = select(table).order_by(*table.primary_key.columns)
+        some = _HOSTS_AT_ONCE if table is document_frequencies else _ROWS_AT_ONCE
+        result = connection.execution_options(yield_per=some).execute(query)
         for rows in result.partitions():
             yield exported, [tuple(row) for row in rows]
             done += len(rows)
@@ -107,7 +119,7 @@ def import_rows(store: Store, archive: Archive, progress: Progress) -> None:
 
 def _require_empty(connection: Connection, location: str) -> None:
     for table in TABLES:
-        if connection.execute(select(table.c.id).limit(1)).scalar() is not None:
+        if connection.execute(select(*table.primary_key.columns).limit(1)).scalar() is not None:
             raise StoreError(
                 f"database {location} is not empty: {table.name} has rows. Import into a new one"
                 " (--database URL)"

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, DateTime, Integer, LargeBinary, Text, TypeDecorator
-from sqlalchemy.dialects import mysql
 
 if TYPE_CHECKING:
     from sqlalchemy import Dialect
@@ -47,14 +46,58 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name != "mysql":
+            return dialect.type_descriptor(DateTime())
+        from sqlalchemy.dialects.mysql import DATETIME  # noqa: PLC0415  # only MySQL's users pay for it
+
         # MySQL's DATETIME ends at the second unless asked for more.
-        return dialect.type_descriptor(mysql.DATETIME(fsp=6) if dialect.name == "mysql" else DateTime())
+        return dialect.type_descriptor(DATETIME(fsp=6))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.replace(tzinfo=UTC)
+
+
+class _LongText(TypeDecorator[str]):
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name != "mysql":
+            return dialect.type_descriptor(Text())
+        from sqlalchemy.dialects.mysql import LONGTEXT  # noqa: PLC0415  # only MySQL's users pay for it
+
+        return dialect.type_descriptor(LONGTEXT())
+
+
+class _LongBytes(TypeDecorator[bytes]):
+    impl = LargeBinary
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name != "mysql":
+            return dialect.type_descriptor(LargeBinary())
+        from sqlalchemy.dialects.mysql import LONGBLOB  # noqa: PLC0415  # only MySQL's users pay for it
+
+        return dialect.type_descriptor(LONGBLOB())
+
+
+class _FixedBytes(TypeDecorator[bytes]):
+    impl = LargeBinary
+    cache_ok = True
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self.length = length
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name != "mysql":
+            return dialect.type_descriptor(LargeBinary(self.length))
+        from sqlalchemy.dialects.mysql import BINARY  # noqa: PLC0415  # only MySQL's users pay for it
+
+        return dialect.type_descriptor(BINARY(self.length))
 
 
 ON_MYSQL: dict[str, Any] = {
@@ -67,10 +110,30 @@ ON_MYSQL: dict[str, Any] = {
 COUNTED = BigInteger().with_variant(Integer(), "sqlite")
 """A key that the database counts up; SQLite counts up only INTEGER keys."""
 
-LONG_TEXT = Text().with_variant(mysql.LONGTEXT(), "mysql")
+LONG_TEXT = _LongText()
 """Text of any length; MySQL's TEXT ends at 64 kB."""
 
 
-def fixed_bytes(length: int) -> LargeBinary:
+LONG_BYTES = _LongBytes()
+"""Bytes of any length; MySQL's BLOB ends at 64 kB."""
+
+
+HOST_CHARACTERS = 255
+"""Of a host, that are stored; one that can be resolved has no more."""
+
+
+def storable(text: str) -> str:
+    """A text as it is stored. URLs are data: PostgreSQL takes no NUL, and no database takes a lone
+    surrogate.
+    """
+    return text.replace("\x00", "%00").encode("utf-8", "replace").decode()
+
+
+def stored_host(host: str) -> str:
+    """A host as the tables name it."""
+    return storable(host)[:HOST_CHARACTERS]
+
+
+def fixed_bytes(length: int) -> TypeDecorator[bytes]:
     """Binary of a fixed length; MySQL indexes only BINARY, not BLOB."""
-    return LargeBinary(length).with_variant(mysql.BINARY(length), "mysql")
+    return _FixedBytes(length)

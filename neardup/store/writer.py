@@ -15,16 +15,21 @@ from neardup.detection.verdict import LEFT_ALONE, Kind, Relation, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.fingerprint import hamming, sketch
 from neardup.store import history, statements
+from neardup.store.frequencies import store_frequencies
 from neardup.store.missing import MissingPages
 from neardup.store.outage import Outage
 from neardup.store.pairs import store_pairs
 from neardup.store.pending_batch import Batch, halves, split
 from neardup.store.refusal import another_page, is_refusal, may_be_refusal
+from neardup.store.types import storable, stored_host
+from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from neardup.detection.document_frequencies import DocumentFrequencies
     from neardup.store.store import Store
+    from neardup.text.headline import Headline
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +44,8 @@ class Writer:
 
     A batch is written when ``batch_rows`` have gathered or the oldest row has waited ``batch_seconds``. Each
     batch is one transaction of page rows, relations, withheld links and, with ``history``, versions of pages
-    (:mod:`neardup.store.history`). A batch that is tried twice does no harm.
+    (:mod:`neardup.store.history`). A batch also has what ``frequencies`` have learned of hosts meanwhile. A
+    batch that is tried twice does no harm.
 
     A batch that meets a failure of the database is tried again with growing waits. The log has one warning
     for each outage (:mod:`neardup.store.outage`). After ``give_up_after`` seconds of an outage, ``error`` is
@@ -61,6 +67,7 @@ class Writer:
         crawl_id: int,
         *,
         history: bool = False,
+        frequencies: DocumentFrequencies | None = None,
         batch_rows: int = 500,
         batch_seconds: float = 1.0,
         give_up_after: float = 60.0,
@@ -68,6 +75,7 @@ class Writer:
         self.store = store
         self.crawl_id = crawl_id
         self.history = history
+        self.frequencies = frequencies
         self.batch_rows = batch_rows
         self.batch_seconds = batch_seconds
         self.give_up_after = give_up_after
@@ -91,6 +99,7 @@ class Writer:
         dialect = store.engine.dialect.name
         self._upsert_page = statements.upsert_page(dialect)
         self._upsert_relation = statements.upsert_relation(dialect)
+        self._upsert_frequencies = statements.upsert_frequencies(dialect)
         self._thread = threading.Thread(target=self._run, name="neardup-writer", daemon=True)
         self._thread.start()
 
@@ -134,6 +143,23 @@ class Writer:
         with self._changed:
             self._gathering.reconciled[pair.duplicate_id] = pair, datetime.now(UTC)
             self._wake_when_full()
+
+    def put_frequencies(self, *, all_changed: bool = True) -> None:
+        """Have it stored what has been learned of hosts: of all that are not stored as they are, or of those
+        that have grown much.
+
+        Takes milliseconds for a host, so the thread of the crawl leaves it to others. A page that the crawl
+        counts meanwhile may be counted in part.
+        """
+        if self.frequencies is None:
+            return
+        found: dict[str, tuple[int, bytes]] = {}
+        with suppress(RuntimeError):  # a host was met while they were listed; the next batch has them
+            for host, pages, counts in self.frequencies.to_store(all_changed=all_changed):
+                found[host] = pages, counts
+        with self._changed:
+            self._gathering.frequencies |= found
+            self._changed.notify_all()
 
     def stored_id(self, page_id: int) -> int:
         """The id under which a page is stored; another one if another crawl stored its URL first."""
@@ -212,6 +238,8 @@ class Writer:
             while len(self._gathering) < self.batch_rows and not (self._closing or self._hurried):
                 if not self._changed.wait(deadline - monotonic()):
                     break
+        self.put_frequencies(all_changed=False)
+        with self._changed:
             now, self._gathering = split(self._gathering)
             self._writing = [now] if now else []
             return bool(now)
@@ -316,14 +344,11 @@ class Writer:
                     for verdict, seen in last.values()
                     if verdict.relation is not None
                 ]
-                # A page that is new has no relation, unless another process stored it: were that one's
-                # relation kept, the two processes could make two pages duplicates of each other, and neither
-                # would be canonical.
                 others = [
                     self.stored_id(page)
                     for page, (verdict, _) in last.items()
                     if not verdict.is_duplicate
-                    and (verdict.kind is not Kind.NEW or page in self._stored_id or page in orphans)
+                    and (page in orphans or self._may_have_relation(page, verdict))
                 ]
                 if others:
                     connection.execute(statements.DELETE_RELATIONS, {"ids": others})
@@ -350,11 +375,22 @@ class Writer:
                 stored, changed = store_pairs(connection, pairs, self._upsert_relation, batch_id)
                 relations += stored
                 dropped |= changed
+            if batch.frequencies:
+                store_frequencies(connection, self._upsert_frequencies, batch.frequencies)
         self._missing.remove(last)
         with self._changed:
             self._dropped |= dropped | {self.stored_id(page) for page in orphans}
         self.batches += 1
         self.rows_written += len(last) + len(relations) + versions
+
+    def _may_have_relation(self, page: int, verdict: Verdict) -> bool:
+        """Whether a relation of a page that is no duplicate may be stored.
+
+        A page that is new has none, unless the page was a duplicate until it was judged again, or another
+        process stored it. Were that one's relation kept, the two processes could make two pages duplicates of
+        each other, and neither would be canonical.
+        """
+        return verdict.kind is not Kind.NEW or verdict.again or page in self._stored_id
 
     def _learn_stored_ids(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Another process may have stored a URL first, under an id of its own: from now on that is the page's
@@ -376,9 +412,9 @@ class Writer:
         return {
             "id": verdict.page_id,
             "hash_value": None if fingerprint is None else fingerprint.value,
-            "actual_url": _storable(verdict.url),
+            "actual_url": storable(verdict.url),
             "url_key": verdict.address.key,
-            "host": _storable(verdict.address.host)[:255],
+            "host": stored_host(verdict.address.host),
             "scheme": self.store.scheme,
             "features": verdict.features,
             "weak_bits": None if fingerprint is None else fingerprint.pack_weak_bits(),
@@ -391,6 +427,7 @@ class Writer:
             "last_seen": seen,
             "links_withheld": 0,
             "batch_id": batch_id,
+            "headline": _stored_headline(verdict.headline),
         }
 
     def _relation_row(self, pair: Relation, seen: datetime) -> dict[str, Any]:
@@ -402,9 +439,10 @@ class Writer:
             "resemblance": pair.resemblance,
             "crawl_id": self.crawl_id,
             "found_at": seen,
+            "evidence": pair.evidence.value,
         }
 
 
-def _storable(text: str) -> str:
-    """URLs are data: PostgreSQL takes no NUL, and no database takes a lone surrogate."""
-    return text.replace("\x00", "%00").encode("utf-8", "replace").decode()
+def _stored_headline(headline: Headline | None) -> bytes | None:
+    """One without words takes no room."""
+    return headlines.to_bytes(headline) if headline is not None and headline.any() else None

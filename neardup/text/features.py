@@ -224,9 +224,13 @@ class Features:
             counts *= self._frequencies.weights(distinct)
         return Extracted(hashes, distinct, counts, distinct_words)
 
+    def words(self, text: str) -> list[str]:
+        """The words whose hashes :meth:`extract` gives, in their order."""
+        return words(text, self._parts.split)
+
     def _kept(self, text: bytes) -> list[str]:
         """The words without stop words."""
-        found = words(text.decode("utf-8", "surrogatepass"), self._parts.split)
+        found = self.words(text.decode("utf-8", "surrogatepass"))
         return [word for word in found if word not in self._without]
 
 

@@ -132,6 +132,9 @@ class TestReport:
         assert message in capsys.readouterr().err
 
 
+SURELY = {"resemblance": 1.0, "confidence": 1.0, "evidence": "text"}
+
+
 class TestCheck:
     def test_a_copy_with_another_url(self, output: Output, tmp_path: Path) -> None:
         copy = tmp_path / "copy.html"
@@ -142,7 +145,7 @@ class TestCheck:
         assert checked["url"] == copy.as_uri()
         assert (checked["verdict"], checked["percentage"]) == ("duplicate", 100.0)
         assert checked["resembles"] == [
-            {"url": uri("clang-13/FAQ.html"), "distance": 0, "percentage": 100.0, "resemblance": 1.0}
+            {"url": uri("clang-13/FAQ.html"), "distance": 0, "percentage": 100.0} | SURELY
         ]
 
     def test_an_exact_copy_behind_more_pages_of_the_same_words_than_are_looked_at(
@@ -163,7 +166,56 @@ class TestCheck:
         (checked,) = output.json("check", "--database", url, str(page))
 
         assert checked["verdict"] == "duplicate"
-        assert checked["resembles"] == [{"url": "u7", "distance": 0, "percentage": 100.0, "resemblance": 1.0}]
+        assert checked["resembles"] == [{"url": "u7", "distance": 0, "percentage": 100.0} | SURELY]
+
+    def test_what_a_crawl_would_say(self, output: Output, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/n.db"
+        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": url}
+        crawl(SiteSpider, settings, url=f"{PAGES / 'clang-13'},{PAGES / 'apache'}")
+        pages = sorted((PAGES / "clang-16").glob("**/*.html"))
+        pages.append(tmp_path / "copy.html")
+        pages[-1].write_bytes((PAGES / "clang-13/FAQ.html").read_bytes())
+
+        expected = []
+        with Store.open(url, scheme=str(Scheme())) as store:
+            for path in pages:
+                detector = Detector(DetectorOptions())
+                detector.restore(store.known_pages())
+                store.load_frequencies(detector.verifier.frequencies)
+                verdict = detector.examine_html(path.as_uri(), path.read_bytes())
+                expected.append((verdict.is_duplicate, verdict.confidence))
+        checked = output.json("check", "--database", url, *map(str, pages))
+
+        found = [(one["verdict"] == "duplicate", one["resembles"][0]["confidence"]) for one in checked]
+        assert found == expected
+        assert len({confidence for _, confidence in expected}) >= 3
+
+    def test_a_page_about_something_else_is_no_duplicate(self, output: Output, tmp_path: Path) -> None:
+        url = f"sqlite:///{tmp_path}/n.db"
+        template = " ".join(f"word{i}" for i in range(300))
+        with Store.open(url, scheme=str(Scheme())) as store:
+            detector = Detector(DetectorOptions(), first_id=1)
+            frequencies = detector.verifier.frequencies
+            crawl_id = store.begin_crawl(spider="s", settings={})
+            writer = Writer(store, crawl_id, frequencies=frequencies)
+            writer.put(
+                detector.examine_html("http://a.example/1", f"<title>Function alpha</title><p>{template} a")
+            )
+            writer.put_frequencies()
+            writer.close()
+        for title, verdict, evidence in (
+            ("Function alpha", "duplicate", "whole"),
+            ("Function beta", "not a duplicate", None),
+            ("", "duplicate", "whole"),
+        ):
+            page = tmp_path / "page.html"
+            page.write_text(f"<title>{title}</title><p>{template} b")
+
+            (checked,) = output.json("check", "--database", url, str(page))
+
+            assert checked["verdict"] == verdict
+            assert checked["resembles"][0]["evidence"] == evidence
+        assert "confidence" in output.of("check", "--database", url, str(page))
 
     def test_nothing_is_stored(self, output: Output, tmp_path: Path) -> None:
         page = tmp_path / "page.html"

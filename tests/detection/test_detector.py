@@ -363,7 +363,6 @@ class TestRestore:
         ({"max_distance": 17}, "max_distance must be between 0 and 16"),
         ({"recall": 0.0}, "recall must be above 0 and at most 1, not 0.0"),
         ({"verify": 1.1}, "verify must be a resemblance between 0 \\(off\\) and 1, not 1.1"),
-        ({"sketch_size": 256, "content": "learned"}, "sketch_size must be at least 512"),
         ({"sketch_size": 100}, "sketch_size must be a multiple of 64 from 64 to 65536, not 100"),
         ({"min_features": 0}, "min_features must be at least 1, not 0"),
         ({"follow_per_cluster": 0}, "follow_per_cluster must be at least 1"),

@@ -21,6 +21,7 @@ import pytest
 
 from neardup.detection.detector import DetectorOptions
 from neardup.detection.known_pages import PAGES_PER_CRAWL
+from neardup.detection.rule import Evidence
 from neardup.fingerprint import hamming, sketch
 from neardup.text.features import Features
 from tests.support.crawling import Page
@@ -104,8 +105,12 @@ def test_folder(run: Run) -> None:
 
     assert len(run.items) == 56
     stored = run.rows("SELECT id, hash_value, sketch, kind, actual_url FROM simhash_values ORDER BY id")
-    relations = dict(run.rows("SELECT duplicate_hash_id, actual_hash_id FROM duplicate_values"))
-    assert {url: item[0] for url, item in run.verdicts().items()} == {row[4]: row[3] for row in stored}
+    found = run.rows("SELECT duplicate_hash_id, actual_hash_id, evidence FROM duplicate_values")
+    relations = {duplicate: actual for duplicate, actual, _ in found}
+    said = {url: item[0] for url, item in run.verdicts().items()}
+    assert said.keys() == {row[4] for row in stored}
+    # An item has its verdict before the site is known well.
+    assert sum(said[row[4]] != row[3] for row in stored) <= run.stat("judged_again")
     # The exact answer: every page, in the order they were judged, against all canonical pages before it.
     values = {row[0]: np.uint64(row[1] % 2**64) for row in stored}
     sketches = {row[0]: sketch.from_bytes(row[2]) for row in stored}
@@ -125,7 +130,12 @@ def test_folder(run: Run) -> None:
             canonical.append(page)
     assert len(exact) >= 30
     assert len(relations.keys() & exact) >= 0.95 * len(exact)
-    assert all(matches(page, [other]) for page, other in relations.items())
+    # Pages of one headline may be less alike; here, these are versions of one page of the manual.
+    path_in_manual = {row[0]: row[4].removeprefix(PAGES.as_uri()).split("/", 2)[2] for row in stored}
+    for page, other, evidence in found:
+        if not matches(page, [other]):
+            assert evidence == Evidence.HEADLINE
+            assert path_in_manual[page] == path_in_manual[other]
     assert not relations.keys() & set(relations.values())
 
 
@@ -164,14 +174,16 @@ def test_what_only_a_duplicate_links_to_is_asked_for_last(run: Run, manuals: Sit
 @pytest.mark.slow
 def test_second_crawl_over_the_same_database(run: Run) -> None:
     first = run.crawl("-a", f"url={PAGES}").verdicts()
-    relations = run.rows("SELECT * FROM duplicate_values ORDER BY id")
+    # The second crawl knows more of the site, so the evidence may be another.
+    columns = "actual_hash_id, duplicate_hash_id, percentage, hamming_distance, resemblance, found_at"
+    relations = run.rows(f"SELECT {columns} FROM duplicate_values ORDER BY id")
 
     second = run.crawl("-a", f"url={PAGES}").verdicts()
 
     assert run.stat("new") == 0
     assert run.stat("unchanged") == sum(verdict == "new" for verdict, _, _ in first.values())
     assert second == {url: ("unchanged" if v == "new" else v, c, d) for url, (v, c, d) in first.items()}
-    assert run.rows("SELECT * FROM duplicate_values ORDER BY id") == relations
+    assert run.rows(f"SELECT {columns} FROM duplicate_values ORDER BY id") == relations
     assert run.rows("SELECT COUNT(*), COUNT(DISTINCT url_key) FROM simhash_values") == [(56, 56)]
     assert run.rows("SELECT COUNT(*) FROM crawls WHERE finish_reason = 'finished'") == [(2,)]
 
@@ -193,7 +205,7 @@ def test_every_event_loop_gives_the_same_verdicts_without_deprecation(run: Run, 
     run.crawl("-a", f"url={PAGES}", *one_by_one, *loop, python=warn)
 
     assert len(run.items) == 56
-    assert Counter(item["verdict"] for item in run.items)["duplicate"] == 31
+    assert Counter(item["verdict"] for item in run.items)["duplicate"] == 32
     assert "ScrapyDeprecationWarning" not in run.log
     assert "ResourceWarning" not in run.log
     assert "Traceback" not in run.log

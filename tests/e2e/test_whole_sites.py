@@ -180,9 +180,6 @@ class TestShops:
 
         loses_nothing(site, addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
 
-    def test_learned_content(self, addon: dict[str, Any]) -> None:
-        loses_nothing(Shop(60, 5), addon | {"NEARDUP_CONTENT": "learned"})
-
 
 class TestViews:
     def test_a_wiki_with_print_views_and_old_revisions(self, addon: dict[str, Any]) -> None:
@@ -291,9 +288,6 @@ class TestStandIns:
             without, done = run(served, {}), run(served, addon)
 
         assert requested(done, "/api/") == requested(without, "/api/")
-
-    def test_learned_content(self, addon: dict[str, Any]) -> None:
-        loses_nothing(Chained(), addon | {"NEARDUP_CONTENT": "learned"})
 
     def test_error_pages_are_not_judged(self, addon: dict[str, Any]) -> None:
         done = loses_nothing(ErrorPages(), addon, crawls=2)

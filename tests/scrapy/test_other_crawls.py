@@ -30,7 +30,7 @@ from neardup.store.writer import Writer
 from tests.support.crawl_parts import TEXT, Process
 from tests.support.crawling import crawl, recorder_of, serve
 from tests.support.spiders import LinkSpider
-from tests.support.stores import before_statement, kinds, relations, upgraded, write
+from tests.support.stores import before_statement, kinds, relations, relations_of, upgraded, write
 from tests.support.verdicts import duplicate, page
 
 if TYPE_CHECKING:
@@ -250,21 +250,24 @@ class TestTwoCrawls:
         b.end()
         assert relations(store) == {}
 
-    def test_learned_templates_leave_near_copies_alone(self, store: Store) -> None:
-        a, b = Process(store, content="learned"), Process(store, content="learned")
-        a.judge("a", TEXT)
-        b.judge("b", TEXT + " more")
+    @pytest.mark.parametrize(
+        ("titles", "more", "evidence"),
+        [
+            (("Function alpha", "Function alpha"), " more", ["whole"]),
+            (("Function alpha", "Function beta"), " more", []),
+            (("Function alpha", "Function beta"), "", ["text"]),  # the very text
+            (("", ""), " more", ["whole"]),
+        ],
+    )
+    def test_headlines_tell_pages_of_one_template_apart(
+        self, store: Store, titles: tuple[str, str], more: str, evidence: list[str]
+    ) -> None:
+        a, b = Process(store), Process(store)
+        a.judge("a", TEXT, title=titles[0])
+        b.judge("b", TEXT + more, title=titles[1])
         a.end()
         b.end()
-        assert relations(store) == {}
-
-    def test_exact_copies_need_no_templates(self, store: Store) -> None:
-        a, b = Process(store, content="learned"), Process(store, content="learned")
-        a.judge("a", TEXT)
-        b.judge("b", TEXT)
-        a.end()
-        b.end()
-        assert relations(store) == {"b": "a"}
+        assert [row["evidence"] for row in relations_of(store)] == evidence
 
     def test_what_a_dead_crawl_left_to_resolve(self, store: Store) -> None:
         a, b = Process(store), Process(store)

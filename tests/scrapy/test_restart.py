@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+import sqlalchemy as sa
 
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.fingerprint.scheme import Scheme
+from neardup.store.schema import document_frequencies
 from neardup.store.store import Store
 from neardup.store.writer import Writer
 from tests.support.crawling import Site, crawl, serve
 from tests.support.killing import check_tables
 from tests.support.spiders import OTHER, THIRD, WORDS, LinkSpider
-from tests.support.stores import upgraded
+from tests.support.stores import frequencies_of, upgraded
 from tests.support.verdicts import page
 
 if TYPE_CHECKING:
@@ -69,6 +71,51 @@ def test_second_crawl_starts_from_the_snapshot(
         again, log = run(site, settings, caplog)
         assert "3 known pages, 2 of them canonical, loaded from the snapshot" in log
         assert (again.neardup("unchanged"), again.neardup("duplicates"), again.neardup("new")) == (2, 1, 0)
+
+
+@pytest.mark.parametrize("from_snapshot", [True, False])
+def test_what_was_learned_of_a_host_is_known_to_the_next_crawl(
+    site: Site,
+    settings: dict[str, Any],
+    snapshot: Path,
+    caplog: pytest.LogCaptureFixture,
+    from_snapshot: bool,
+) -> None:
+    run(site, settings, caplog)
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
+        (before,) = frequencies_of(store).values()
+    assert before["pages"] == 3
+    site.add("/", OTHER, "/a", "/b", "/c")
+    site.add("/c", THIRD)
+    if not from_snapshot:
+        snapshot.unlink()
+
+    _, log = run(site, settings, caplog)
+
+    assert f"loaded from the {'snapshot' if from_snapshot else 'tables'}" in log
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
+        (after,) = frequencies_of(store).values()
+    assert after["pages"] == 4
+
+
+def test_a_host_whose_row_is_damaged_is_learned_anew(
+    site: Site, settings: dict[str, Any], snapshot: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(site, settings, caplog)
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
+        with store.begin_write() as connection:
+            connection.execute(sa.update(document_frequencies).values(counts=b"no counts", pages=1000))
+        host = next(iter(frequencies_of(store)))
+    site.add("/", OTHER, "/a", "/b", "/c")
+    site.add("/c", THIRD)
+
+    done, log = run(site, settings, caplog)
+
+    assert log.count("cannot be read, and is learned anew") == 1
+    assert repr(host) in log
+    assert done.neardup("new") == 1
+    with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=str(Scheme())) as store:
+        assert frequencies_of(store)[host]["pages"] == 1
 
 
 def test_another_crawl_has_written_since(

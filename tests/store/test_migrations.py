@@ -13,7 +13,9 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.script import ScriptDirectory
 
+from neardup.address import Address
 from neardup.cli.main import main
+from neardup.detection.verdict import Kind
 from neardup.errors import SchemaOutdated
 from neardup.fingerprint.scheme import Scheme
 from neardup.store import migrate
@@ -22,6 +24,7 @@ from neardup.store.engine import make_engine
 from neardup.store.migrate import State
 from neardup.store.schema import REVISION, VERSION_TABLE, metadata
 from neardup.store.store import Store
+from neardup.text.headline import of_texts, to_bytes
 from tests.support.places import ROOT
 from tests.support.stores import pages_of, relations_of, upgraded, write
 from tests.support.verdicts import duplicate, page
@@ -38,11 +41,14 @@ def engine(database_url: str) -> Iterator[sa.Engine]:
     made.dispose()
 
 
-def described(engine: sa.Engine) -> dict[str, Any]:
-    """All that the database tells of its tables, but for the order of their constraints."""
+def described(engine: sa.Engine, *, there: bool = False) -> dict[str, Any]:
+    """All that the database tells of its tables, but for the order of their constraints; ``there``: of those
+    that are there.
+    """
     found = sa.inspect(engine)
     tables: dict[str, Any] = {}
-    for name in metadata.tables:
+    names = {*metadata.tables, VERSION_TABLE}
+    for name in names & set(found.get_table_names()) if there else names:
         columns = [{**column, "type": repr(column["type"])} for column in found.get_columns(name)]
         constraints = [
             *found.get_foreign_keys(name),
@@ -69,12 +75,14 @@ class TestTables:
             assert migrate.state(connection) is State.CURRENT
         assert set(sa.inspect(engine).get_table_names()) == {*metadata.tables, VERSION_TABLE}
 
-    def test_migrations_make_what_the_schema_says(self, engine: sa.Engine) -> None:
+    def test_migrations_make_what_is_made_without_them(self, engine: sa.Engine) -> None:
         with engine.begin() as connection:
-            migrate.upgrade(connection)
+            command.upgrade(migrate.config(connection), "head")
         migrated = described(engine)
         metadata.drop_all(engine)
-        metadata.create_all(engine)
+        with engine.begin() as connection:
+            connection.execute(sa.text(f"DROP TABLE {VERSION_TABLE}"))
+            migrate.upgrade(connection)
 
         assert migrated == described(engine)
 
@@ -103,6 +111,45 @@ class TestTables:
         with engine.begin() as connection:
             assert ScriptDirectory.from_config(migrate.config(connection)).get_current_head() == REVISION
         engine.dispose()
+
+
+class TestSecond:
+    """Headlines, evidence and document frequencies, which stores of the first tables lack."""
+
+    def test_up_and_down_again(self, engine: sa.Engine, database_url: str) -> None:
+        with engine.begin() as connection:
+            command.upgrade(migrate.config(connection), "0001")
+        first = described(engine, there=True)
+        with engine.begin() as connection:
+            connection.execute(sa.text(_OLD_CRAWL))
+            connection.execute(sa.text(_OLD_PAGE), {"key": Address("u").key})
+            migrate.upgrade(connection)
+
+        with Store.open(database_url, scheme="s") as store:
+            (known,) = store.known_pages()
+            (stored,) = pages_of(store)
+            # The crawl that comes next fills in what was not stored before.
+            write(store, page(1_000_000_001, "u", Kind.UNCHANGED, headline=of_texts("One title")), crawl=1)
+            (later,) = pages_of(store)
+        assert (known.url, known.headline, stored["headline"]) == ("u", None, None)
+        assert later["headline"] == to_bytes(of_texts("One title"))
+
+        with engine.begin() as connection:
+            command.downgrade(migrate.config(connection), "0001")
+            assert migrate.state(connection) is State.OLDER
+        assert described(engine, there=True) == first
+
+
+_OLD_CRAWL = (
+    "INSERT INTO crawls (id, spider, started_at, scheme, settings, batches, shared, reconciled_batches)"
+    " VALUES (1, 's', '2026-01-01 00:00:00', 's', '{}', 1, 1, 1)"
+)
+_OLD_PAGE = (
+    "INSERT INTO simhash_values (id, actual_url, url_key, host, scheme, features, kind, crawl_id,"
+    " last_crawl_id, first_seen, last_seen, links_withheld, batch_id)"
+    " VALUES (1000000001, 'u', :key, '', 's', 3, 'too_short', 1, 1,"
+    " '2026-01-01 00:00:00', '2026-01-01 00:00:00', 0, 1000000001)"
+)
 
 
 LATER = """

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming
 from neardup.fingerprint.scheme import Scheme
 from neardup.store import page_report, reports
 from neardup.store.reports import Cluster, Crossing, Filters, Share
-from neardup.store.schema import simhash_values
+from neardup.store.schema import duplicate_values, simhash_values
 from neardup.store.store import Store
 from tests.support.stores import upgraded, write
 from tests.support.verdicts import duplicate, fingerprint, page
@@ -36,7 +37,7 @@ def store(database_url: str) -> Iterator[Store]:
         write(
             opened,
             page(1, "http://a.example/docs/x/1"),
-            duplicate(2, "http://a.example/docs/x/2", 1, distance=0, resemblance=1.0),
+            duplicate(2, "http://a.example/docs/x/2", 1, distance=0, resemblance=1.0, evidence=Evidence.TEXT),
             duplicate(3, "http://a.example/docs/y/3", 1, distance=2, resemblance=0.95),
             duplicate(4, "http://a.example/docs/y/z/4", 1, distance=3, resemblance=0.84),
             page(5, "http://a.example/docs/y/5"),
@@ -110,6 +111,19 @@ class TestReports:
         assert [(at.distance, at.duplicates) for at in found] == [(0, 1), (2, 2), (3, 1)]
         assert [at.resemblance for at in found] == [1.0, pytest.approx(0.9), 0.84]
         assert [at.least_resemblance for at in found] == [1.0, 0.85, 0.84]
+
+    def test_by_evidence(self, store: Store) -> None:
+        with store.begin_write() as connection:
+            relation = duplicate_values.c
+            old = sa.update(duplicate_values).where(relation.duplicate_hash_id == 6)
+            connection.execute(old.values(evidence=None))  # of an older version
+            found = reports.by_evidence(connection, ALL)
+
+        assert [(row.evidence, row.confidence, row.duplicates, row.least_resemblance) for row in found] == [
+            ("text", 1.0, 1, 1.0),
+            ("whole", Evidence.WHOLE.confidence, 2, 0.84),
+            (None, None, 1, 0.85),
+        ]
 
     def test_across_hosts_and_domains(self, connection: sa.Connection) -> None:
         hosts = reports.across_hosts(connection, ALL)
@@ -195,6 +209,7 @@ class TestReports:
         assert sum(host.pages for host in reports.by_host(connection, filters)) == pages
         assert sum(path.pages for path in reports.by_path_prefix(connection, filters)) == pages
         assert sum(at.duplicates for at in reports.by_distance(connection, filters)) == share.duplicates
+        assert sum(row.duplicates for row in reports.by_evidence(connection, filters)) == share.duplicates
         assert sum(crawl.pages for _, crawl in reports.by_crawl(connection, filters)) == pages
         clusters = reports.largest_clusters(connection, filters, limit=99)
         assert sum(cluster.duplicates for cluster in clusters) == share.duplicates
@@ -253,4 +268,5 @@ class TestPageReport:
             "simhash_values": 8,
             "duplicate_values": 4,
             "page_versions": 0,
+            "document_frequencies": 0,
         }

@@ -23,10 +23,11 @@ from neardup.store.archive import formats, jsonlines, parquet
 from neardup.store.archive.layout import Header
 from neardup.store.schema import TABLES
 from neardup.store.store import Store
+from neardup.text.headline import of_texts
 from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.places import PAGES
-from tests.support.stores import upgraded, write
+from tests.support.stores import learned, upgraded, write
 from tests.support.verdicts import duplicate, fingerprint, page
 
 if TYPE_CHECKING:
@@ -44,7 +45,14 @@ def fill(store: Store) -> None:
         store,
         page(1, "http://a.example/" + "x" * 70_000, fingerprint=fingerprint(2**64 - 1), sketch=drawn),
         page(2, "file:///data/ü%00 \n.html", Kind.TOO_SHORT, fingerprint=None, features=0),
-        duplicate(3, "http://a.example/3", 1, resemblance=0.1 + 0.2, fingerprint=fingerprint(0)),
+        duplicate(
+            3,
+            "http://a.example/3",
+            1,
+            resemblance=0.1 + 0.2,
+            fingerprint=fingerprint(0),
+            headline=of_texts("Title", "Heading 3"),
+        ),
         *(page(n, f"http://b.example/{n}", fingerprint=fingerprint(n * 7919)) for n in range(4, 2100)),
         crawl=first,
         links={3: 7},
@@ -61,13 +69,17 @@ def fill(store: Store) -> None:
         page(2, "file:///data/ü%00 \n.html", Kind.GONE, fingerprint=None, features=0),
         crawl=second,
         history=True,
+        frequencies=learned({"a.example": 3}),
     )
 
 
 def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
     with Store.open(url, scheme=None) as store, store.reading() as connection:
         return {
-            table.name: [tuple(row) for row in connection.execute(sa.select(table).order_by("id"))]
+            table.name: [
+                tuple(row)
+                for row in connection.execute(sa.select(table).order_by(*table.primary_key.columns))
+            ]
             for table in TABLES
         }
 
@@ -99,7 +111,7 @@ def export(url: str, path: Path) -> Path:
 class TestRoundTrip:
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
-        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5]
+        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 1]
         with (
             new_database("postgresql", tmp_path) as first,
             new_database("mysql", tmp_path) as second,
@@ -160,8 +172,8 @@ class TestRoundTrip:
         with Store.open(source, scheme=None) as store, transfer.snapshot_of(store) as connection:
             parts = [len(rows) for _, rows in transfer.stored_rows(connection, asked.append)]
 
-        assert parts == [2, 1000, 1000, 100, 2, 5]
-        assert asked == [2, 1002, 2002, 2102, 2104, 2109]
+        assert parts == [2, 1000, 1000, 100, 2, 5, 1]
+        assert asked == [2, 1002, 2002, 2102, 2104, 2109, 2110]
 
 
 class TestExport:
@@ -174,12 +186,13 @@ class TestExport:
             "simhash_values": 2100,
             "duplicate_values": 2,
             "page_versions": 5,
+            "document_frequencies": 1,
         }
         assert (header["neardup"], header["scheme"]) == (1, str(Scheme()))
         assert (crawl_row["table"], crawl_row["id"]) == ("crawls", 1)
         assert rows[1]["hash_value"] == "0xffffffffffffffff"
         assert rows[2]["hash_value"] is None
-        assert [(row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-3:-1]] == [
+        assert [(row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-4:-2]] == [
             (5, "0x0000000000000005", None),
             (5, "0x0000000000000004", 1),
         ]
@@ -254,7 +267,7 @@ def edited(path: Path, number: int, edit: Callable[[dict[str, Any]], object]) ->
 class TestRefusals:
     """Line 1 is the header, lines 2 and 3 are the crawls.
 
-    The first page is line 4, the first relation line 2104, the first version line 2106.
+    The first page is line 4, the first relation line 2104, the first version line 2106, the host line 2111.
     """
 
     def refused(self, path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -270,13 +283,14 @@ class TestRefusals:
             (1, {"scheme": "other"}, "line 2: the row is of the scheme 'word-tf/"),
             (
                 1,
-                {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0}},
+                {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0,
+                          "document_frequencies": 1}},
                 "is not complete: 2100 rows of simhash_values",
             ),
             (
                 4,
                 {"table": "pages"},
-                "line 4: no row of crawls, simhash_values, duplicate_values, page_versions, but of 'pages'",
+                "line 4: no row of crawls, simhash_values, duplicate_values, page_versions, document_",
             ),
             (4, {"more": 1}, "line 4: a row of simhash_values with other columns (more)"),
             (4, {"id": "1"}, "line 4: id must be integer, not '1'"),
@@ -298,6 +312,8 @@ class TestRefusals:
             (2105, {"duplicate_hash_id": 3}, "line 2105: the database refuses the row"),
             (2106, {"own_distance": "2"}, "line 2106: own_distance must be integer, not '2'"),
             (2107, {"page_id": 77_777}, "line 2107: the database refuses the row"),
+            (2111, {"pages": "many"}, "line 2111: pages must be integer, not 'many'"),
+            (2111, {"counts": 5}, "line 2111: counts must be a text, not 5"),
         ],
     )  # fmt: skip
     def test_wrong_rows_are_named_and_nothing_is_imported(
@@ -362,9 +378,9 @@ class TestRefusals:
         path = export(source, tmp_path / "n.jsonl")
         whole = path.read_bytes()
         path.write_bytes(whole[:-100])
-        assert "line 2110: the line is cut off" in self.refused(path, target, capsys)
+        assert "line 2111: the line is cut off" in self.refused(path, target, capsys)
         path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
-        assert "not complete: 4 rows of page_versions, its header says 5" in self.refused(
+        assert "not complete: 0 rows of document_frequencies, its header says 1" in self.refused(
             path, target, capsys
         )
         assert rows_of(target) == {table.name: [] for table in TABLES}
@@ -517,6 +533,7 @@ def test_every_line_is_read_once(source: str, tmp_path: Path) -> None:
     assert sizes == [
         ("crawls", 2, "2"), ("simhash_values", 1000, "4"), ("simhash_values", 1000, "1004"),
         ("simhash_values", 100, "2004"), ("duplicate_values", 2, "2104"), ("page_versions", 5, "2106"),
+        ("document_frequencies", 1, "2111"),
     ]  # fmt: skip
 
 

@@ -36,8 +36,9 @@ class Process:
         )
         self.writer = Writer(store, self.crawl_id, batch_seconds=0.005)
 
-    def judge(self, url: str, text: str) -> Verdict:
-        verdict = self.detector.examine_text(url, text)
+    def judge(self, url: str, text: str, *, title: str = "") -> Verdict:
+        html = f"<title>{title}</title><p>{text}"
+        verdict = self.detector.examine_html(url, html) if title else self.detector.examine_text(url, text)
         self.writer.put(verdict)
         self.other_crawls.judged(verdict.page_id)
         return verdict

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sqlalchemy as sa
 
+from neardup.detection.document_frequencies import DocumentFrequencies
 from neardup.store import migrate
 from neardup.store.engine import database_url as checked
 from neardup.store.engine import make_engine
-from neardup.store.schema import duplicate_values, simhash_values
+from neardup.store.schema import document_frequencies, duplicate_values, simhash_values
 from neardup.store.writer import Writer
+from neardup.text.headline import none
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from neardup.detection.verdict import Verdict
     from neardup.store.store import Store
@@ -35,16 +38,37 @@ def write(
     links: dict[int, int] | None = None,
     flags: Iterable[int] = (),
     history: bool = False,
+    frequencies: DocumentFrequencies | None = None,
 ) -> Writer:
-    writer = Writer(store, crawl or store.begin_crawl(spider="s", settings={}), history=history)
+    crawl_id = crawl or store.begin_crawl(spider="s", settings={})
+    writer = Writer(store, crawl_id, history=history, frequencies=frequencies)
     for verdict in verdicts:
         writer.put(verdict)
     for page_id, number in (links or {}).items():
         writer.links_withheld(page_id, number)
     for page_id in flags:
         writer.flag(page_id)
+    writer.put_frequencies()
     writer.close()
     return writer
+
+
+def learned(pages: Mapping[str, int]) -> DocumentFrequencies:
+    """What is learned of hosts of so many pages, the first tenth of whose shingles is on all of them."""
+    frequencies = DocumentFrequencies()
+    chance = np.random.default_rng(1)
+    for host, number in pages.items():
+        template = chance.integers(0, 2**64, 10, dtype=np.uint64)
+        for _ in range(number):
+            own = chance.integers(0, 2**64, 90, dtype=np.uint64)
+            frequencies.count(host, np.concatenate((template, own)), none())
+    return frequencies
+
+
+def frequencies_of(store: Store) -> dict[str, dict[str, Any]]:
+    with store.engine.connect() as connection:
+        rows = connection.execute(sa.select(document_frequencies)).mappings()
+        return {row["host"]: dict(row) for row in rows}
 
 
 def pages_of(store: Store) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neardup.address import Address
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.fingerprint.simhash import Fingerprint
 
@@ -34,7 +35,7 @@ def page(number: int, url: str, kind: Kind = Kind.NEW, **more: Any) -> Verdict:
 
 
 def duplicate(number: int, url: str, canonical: int, distance: int = 2, **more: Any) -> Verdict:
-    values = {"canonical_url": "c", "resemblance": 0.9} | more
+    values = {"canonical_url": "c", "resemblance": 0.9, "evidence": Evidence.WHOLE} | more
     return page(
         number, url, Kind.DUPLICATE, follow=False, canonical_id=canonical, distance=distance, **values
     )

@@ -14,7 +14,7 @@ from lxml import etree
 
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.scheme import Scheme
-from neardup.text.content import BODY, LEARNED, MAIN, MIN_WORDS, MODES, Content
+from neardup.text.content import BODY, MAIN, MIN_WORDS, MODES, Content
 from neardup.text.visible_text import parse, text_of_bytes, text_of_html, text_of_tree
 from neardup.text.words import words
 from tests.support.places import PAGES
@@ -33,15 +33,14 @@ def content(host: str = "*", **chosen: str) -> Content:
     return Content(selectors={host: chosen})
 
 
-# Body and learned
+# Body
 
 
-@pytest.mark.parametrize("mode", [BODY, LEARNED])
 @pytest.mark.parametrize("path", FILES[::5], ids=lambda path: str(path.relative_to(PAGES)))
-def test_the_body_is_the_whole_visible_text(mode: str, path: Path) -> None:
+def test_the_body_is_the_whole_visible_text(path: Path) -> None:
     data = path.read_bytes()
 
-    assert Content(mode).text_of_html(URL, data) == text_of_bytes(data) != ""
+    assert Content(BODY).text_of_html(URL, data) == text_of_bytes(data) != ""
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -310,7 +309,7 @@ def test_wrong_selectors_are_named(selectors: dict[str, dict[str, str]], message
 
 
 def test_an_unknown_mode_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="body, main, learned, not 'article'"):
+    with pytest.raises(ConfigurationError, match="body, main, not 'article'"):
         Content("article")
 
 
@@ -338,13 +337,13 @@ def test_names_tell_ways_of_reading_apart_and_nothing_else() -> None:
     one = {"a.example": {"include": "p", "exclude": "i"}, "b.example": {"include": "b"}}
     same = {"B.example": {"include": "b"}, "a.example": {"exclude": "i", "include": "p"}}
 
-    assert [Content(mode).name for mode in MODES] == ["body+alt", "main+alt", "learned+alt"]
+    assert [Content(mode).name for mode in MODES] == ["body+alt", "main+alt"]
     assert Content(selectors=one).name == Content(selectors=same).name
     assert Content(selectors=one).name != Content(selectors=one | {"b.example": {"include": "i"}}).name
     assert Content(MAIN, one).name == Content(selectors=one).name.replace("body", "main")
     # What changes nothing is no other way of reading.
     nothing: dict[str, dict[str, str]] = {"*": {}, "a.example": {}, "b.a.example": {}}
-    assert [Content(mode, nothing).name for mode in MODES] == ["body+alt", "main+alt", "learned+alt"]
+    assert [Content(mode, nothing).name for mode in MODES] == ["body+alt", "main+alt"]
     assert Content(selectors=one).name == Content(selectors=one | {"*": {}, "c.example": {}}).name
     for host in ("x.a.example", "y.x.a.example"):
         assert Content(selectors=one).name != Content(selectors=one | {host: {}}).name

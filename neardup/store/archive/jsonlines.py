@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from neardup.store.archive.layout import Table
 
 _ROWS_AT_ONCE = 1_000
+_BYTES_AT_ONCE = 1 << 24
 _LONGEST_LINE = 1 << 26
 _FINGERPRINT = re.compile("0x[0-9a-f]{16}")
 
@@ -79,13 +80,16 @@ class JsonLines:
         with self._opened() as lines:
             next(lines, b"")
             batch: Batch | None = None
+            read = 0
             for number, line in enumerate(lines, start=2):
                 name, row = self._row(number, line)
-                if batch is not None and (batch.table != name or len(batch.rows) == _ROWS_AT_ONCE):
+                full = batch is not None and (len(batch.rows) == _ROWS_AT_ONCE or read >= _BYTES_AT_ONCE)
+                if batch is not None and (full or batch.table != name):
                     yield batch
                     batch = None
                 if batch is None:
-                    batch = Batch(name, [], [])
+                    batch, read = Batch(name, [], []), 0
+                read += len(line)
                 batch.rows.append(row)
                 batch.places.append(f"{self._path}, line {number}")
             if batch is not None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE = 1_000
 _ROWS_OF_A_GROUP = 50_000
+_BYTES_OF_A_GROUP = 64 << 20
 _KEY = b"neardup"
 
 
@@ -52,6 +53,7 @@ class _TableFile:
         self._file = _arrow("pyarrow.parquet", path).ParquetWriter(path, self._schema)
         self._parts: list[Any] = []
         self._gathered = 0
+        self._bytes = 0
 
     def add(self, rows: list[tuple[Any, ...]]) -> None:
         columns = [
@@ -60,7 +62,8 @@ class _TableFile:
         ]
         self._parts.append(self._arrow.record_batch(columns, schema=self._schema))
         self._gathered += len(rows)
-        if self._gathered >= _ROWS_OF_A_GROUP:
+        self._bytes += self._parts[-1].nbytes
+        if self._gathered >= _ROWS_OF_A_GROUP or self._bytes >= _BYTES_OF_A_GROUP:
             self._write()
 
     def close(self) -> None:
@@ -70,7 +73,7 @@ class _TableFile:
 
     def _write(self) -> None:
         self._file.write_table(self._arrow.Table.from_batches(self._parts), row_group_size=self._gathered)
-        self._parts, self._gathered = [], 0
+        self._parts, self._gathered, self._bytes = [], 0, 0
 
 
 class ParquetFolder:

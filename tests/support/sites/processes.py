@@ -72,10 +72,11 @@ def scrapy(folder: Path, *arguments: str, **environment: str) -> subprocess.Comp
     if it fails.
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    inherited = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
     done = subprocess.run(
         [sys.executable, "-m", "scrapy", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, **environment},
+        env={**inherited, "PYTHONPATH": path, **environment},
         check=False,
         capture_output=True,
         text=True,

@@ -50,6 +50,15 @@ class FollowSpider(scrapy.Spider):
                 yield request
 
 
+class UrlSpider(FollowSpider):
+    """Yields an item a page by its URL, for sites whose pages have one heading."""
+
+    name = "url"
+
+    def item(self, response: Response) -> Any:
+        return {"url": response.url}
+
+
 class TitleSpider(FollowSpider):
     """Yields the item of the page that it is given, and no requests."""
 

@@ -1,0 +1,206 @@
+"""On how many pages of a host a shingle stands, and a word of a headline: what is rare there, what template.
+
+A shingle is rare on a host if it stands on ``RARE_PAGES`` pages of the host at most, or on ``RARE_SHARE`` of
+them. What is not rare is taken for template. Every page is counted, duplicates included: what a wrong
+duplicate shares with its canonical page would otherwise never be learned. Only copies that are sure are left
+out (:class:`neardup.detection.detector.Detector`).
+
+The counts of a host are a count-min sketch of two rows with conservative update (Cormode & Muthukrishnan
+2005; Estan & Varghese 2002). A count is too high where other shingles share both of its cells. A count is too
+low, by one a page, where two shingles of one page share a cell.
+
+Shingles and headlines have a table each: a menu has so many shingles that a title's word would share its
+cells. A table begins with ``_FEWEST_CELLS`` a row. Before a page is counted, the table doubles until there is
+room for the page, up to ``_MOST_CELLS``. Room is four cells for each key counted so far, and two for each key
+of the page. Both halves of a doubled table begin with the counts of the old one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from struct import Struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neardup.detection import frequency_kernels
+from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from neardup.detection.frequency_kernels import Cells, Keys, Site
+    from neardup.text.headline import Headline
+
+RARE_PAGES = 6
+"""Pages of a host that a rare shingle may stand on, however few pages there are."""
+
+RARE_SHARE = 0.02
+"""Share of the pages of a host that a rare shingle may stand on."""
+
+MOST_COUNTED = 1 << 14
+"""Shingles of a page that are counted and looked up, the first of its text. The longest menu met, that of
+Erlang's wx, has 8,500.
+"""
+
+MOST_BYTES = 64 << 20
+"""Memory of all tables. Beyond it, the host not met for longest is forgotten; the store may still have it."""
+
+_FEWEST_CELLS = 1 << 10
+_MOST_CELLS = 1 << 17
+_HEAD = Struct("<IIII")
+
+
+class Counts:
+    """A table of counts that grows; ``distinct`` is how many different keys were counted, about."""
+
+    __slots__ = ("cells", "distinct")
+
+    def __init__(self, cells: Cells | None = None, distinct: int = 0) -> None:
+        self.cells = np.zeros((2, _FEWEST_CELLS), dtype=np.uint16) if cells is None else cells
+        self.distinct = distinct
+
+    def of(self, keys: Keys) -> npt.NDArray[np.uint16]:
+        """The counts of keys, about; shape (n,)."""
+        return frequency_kernels.look_up(self.cells, keys)
+
+    def add(self, keys: Keys) -> None:
+        """Count keys once each, in any order and repeated at will."""
+        while self.cells.shape[1] < min(4 * self.distinct + 2 * keys.size, _MOST_CELLS):
+            self.cells = np.tile(self.cells, 2)
+        self.distinct += frequency_kernels.count(self.cells, keys)
+
+
+class HostFrequencies:
+    """The counts of one host; ``pages`` is how many pages were counted."""
+
+    __slots__ = ("headlines", "pages", "shingles")
+
+    def __init__(
+        self, pages: int = 0, shingles: Counts | None = None, headlines: Counts | None = None
+    ) -> None:
+        self.pages = pages
+        self.shingles = shingles or Counts()
+        self.headlines = headlines or Counts()
+
+    @property
+    def limit(self) -> int:
+        """On how many pages a shingle may stand and be rare."""
+        return max(RARE_PAGES, min(int(RARE_SHARE * self.pages), MOST_COUNT - 1))
+
+    @property
+    def nbytes(self) -> int:
+        return self.shingles.cells.nbytes + self.headlines.cells.nbytes
+
+    def counts(self, shingles: Keys) -> npt.NDArray[np.uint16]:
+        """On how many pages shingles stand, about; shape (n,)."""
+        return self.shingles.of(shingles)
+
+    def headline_counts(self, keys: Keys) -> npt.NDArray[np.uint16]:
+        """On how many pages words of headlines stand, or whole headlines; shape (n,)."""
+        return self.headlines.of(keys)
+
+    def count(self, shingles: Keys) -> None:
+        """Count a page with these shingles, in any order and repeated at will."""
+        self.shingles.add(shingles)
+        self.pages += 1
+
+    def count_headline(self, headline: Headline) -> None:
+        """Count the headline of a page that is counted, its words and as a whole."""
+        self.headlines.add(np.concatenate((word_keys(headline[headline != 0]), whole_keys(headline))))
+
+    def to_bytes(self) -> bytes:
+        """The counts as they are stored: a head of four numbers, and both tables row after row.
+
+        All numbers are little-endian, and all is compressed by zlib.
+        """
+        # Taken once: a crawl may let a table grow meanwhile.
+        tables = [(table.cells, table.distinct) for table in (self.shingles, self.headlines)]
+        head = _HEAD.pack(*(number for cells, distinct in tables for number in (cells.shape[1], distinct)))
+        return zlib.compress(head + b"".join(cells.astype("<u2").tobytes() for cells, _ in tables), level=1)
+
+    @classmethod
+    def from_bytes(cls, pages: int, data: bytes) -> HostFrequencies:
+        """What :meth:`to_bytes` gave; ValueError if it is nothing of the kind."""
+        try:
+            raw = zlib.decompressobj().decompress(data, _HEAD.size + 8 * _MOST_CELLS + 1)
+        except zlib.error as exc:
+            raise ValueError(f"document frequencies that cannot be unpacked: {exc}") from exc
+        if len(raw) < _HEAD.size:
+            raise ValueError(f"document frequencies of {len(raw)} bytes")
+        width, distinct, headline_width, headline_distinct = _HEAD.unpack_from(raw)
+        sizes = width, headline_width
+        if len(raw) != _HEAD.size + 4 * sum(sizes) or not all(
+            _FEWEST_CELLS <= size <= _MOST_CELLS and not size & (size - 1) for size in sizes
+        ):
+            raise ValueError(f"document frequencies: {len(raw)} bytes for {sum(sizes)} cells")
+        numbers = np.frombuffer(raw, dtype="<u2", offset=_HEAD.size).astype(np.uint16)
+        return cls(
+            pages,
+            Counts(numbers[: 2 * width].reshape(2, width).copy(), distinct),
+            Counts(numbers[2 * width :].reshape(2, headline_width).copy(), headline_distinct),
+        )
+
+
+class DocumentFrequencies:
+    """The counts of all hosts met, in bounded memory."""
+
+    __slots__ = ("_bytes", "_hosts", "_stored_pages")
+
+    def __init__(self) -> None:
+        self._hosts: OrderedDict[str, HostFrequencies] = OrderedDict()
+        self._bytes = 0
+        self._stored_pages: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def site(self, host: str) -> Site:
+        """The counts of a host's headlines and its limit; None if nothing is known of the host."""
+        known = self._hosts.get(host)
+        return (None, RARE_PAGES) if known is None else (known.headlines.cells, known.limit)
+
+    def of(self, host: str) -> HostFrequencies | None:
+        """What is known of a host; None if nothing is."""
+        return self._hosts.get(host)
+
+    def count(self, host: str, shingles: Keys, headline: Headline) -> HostFrequencies:
+        """Count a page of a host; returns what is known of the host by now."""
+        known = self._hosts.get(host)
+        if known is None:
+            known = self._hosts[host] = HostFrequencies()
+            self._bytes += known.nbytes
+        before = known.nbytes
+        known.count(shingles[:MOST_COUNTED])
+        known.count_headline(headline)
+        self._bytes += known.nbytes - before
+        self._hosts.move_to_end(host)
+        while self._bytes > MOST_BYTES and len(self._hosts) > 1:
+            name, forgotten = self._hosts.popitem(last=False)
+            self._bytes -= forgotten.nbytes
+            self._stored_pages.pop(name, None)
+        return known
+
+    def put(self, host: str, known: HostFrequencies) -> bool:
+        """Take over what the store has of a host; False: there is no room for more hosts."""
+        before = self._hosts.get(host)
+        more = known.nbytes - (0 if before is None else before.nbytes)
+        if self._bytes + more > MOST_BYTES:
+            return False
+        self._hosts[host] = known
+        self._bytes += more
+        self._stored_pages[host] = known.pages
+        return True
+
+    def to_store(self, *, all_changed: bool = False) -> Iterator[tuple[str, int, bytes]]:
+        """Host, pages and counts of the hosts that have grown by a quarter since they were stored, or at
+        all.
+        """
+        for host, known in list(self._hosts.items()):
+            stored = self._stored_pages.get(host, 0)
+            if known.pages > stored and (all_changed or known.pages >= stored + max(RARE_PAGES, stored // 4)):
+                self._stored_pages[host] = known.pages
+                yield host, known.pages, known.to_bytes()

@@ -1,0 +1,56 @@
+"""Requests that were held back because of doubtful duplicates, to be made if a page turns out to be none."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+MOST_REQUESTS = 10_000
+"""Requests that are kept. A queue in memory has most of these anyway."""
+
+
+class Why(Enum):
+    """Why a request is kept."""
+
+    DEFERRED = "put at the end of the queue"
+    WITHHELD = "not made at all"
+    UNHEARD = "made, but items of its page were dropped, or the callback was not called"
+
+
+class Held(NamedTuple):
+    """A request, with the priority that it came with."""
+
+    request: Request
+    priority: int
+    why: Why
+
+
+class HeldRequests:
+    """Requests of doubtful duplicates, by page and fingerprint. Those of the page kept for longest are
+    forgotten first.
+    """
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[int, dict[int, Held]] = OrderedDict()
+        self._number = 0
+
+    def __len__(self) -> int:
+        return self._number
+
+    def keep(self, page_id: int, fingerprint: int, held: Held) -> None:
+        """Keep a request of a page."""
+        of_page = self._pages.setdefault(page_id, {})
+        self._number += fingerprint not in of_page
+        of_page[fingerprint] = held
+        while self._number > MOST_REQUESTS:
+            self._number -= len(self._pages.popitem(last=False)[1])
+
+    def pop(self, page_id: int) -> dict[int, Held]:
+        """The requests of a page, which are forgotten by that."""
+        of_page = self._pages.pop(page_id, {})
+        self._number -= len(of_page)
+        return of_page

@@ -1,0 +1,98 @@
+"""The headline of a page: the words of its title and of its first main heading.
+
+The headline tells what a page is about, also where a menu is most of the page's text. The headline is no part
+of the content and changes no fingerprint.
+
+Kept are the first distinct words. Each word is 32 bits: MurmurHash3 x86 32 of its UTF-8. Bit 0 is set if the
+word is a number, and else is not.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import mmh3
+import numpy as np
+
+from neardup.text.visible_text import text_of_tree
+from neardup.text.words import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+    from lxml import etree
+
+    Headline = npt.NDArray[np.uint32]
+
+TITLE_WORDS = 12
+"""Distinct words of a title that are kept. A Debian manual's longest title of 4,424 has 11."""
+
+HEADING_WORDS = 8
+"""Distinct words of the first heading that are kept."""
+
+BYTES = 4 * (TITLE_WORDS + HEADING_WORDS)
+"""Bytes of a headline, in memory and in the store."""
+
+_MOST_CHARACTERS = 500
+_MOST_PIECES = 50
+"""Pieces of text in one title that are read."""
+
+
+def none() -> Headline:
+    """The headline of a page that has neither title nor heading: zeros."""
+    return np.zeros(TITLE_WORDS + HEADING_WORDS, dtype=np.uint32)
+
+
+def of_tree(root: etree._Element) -> Headline:
+    """The headline of a page by the lxml tree of its document, shape (20,), dtype uint32; 0 stands for no
+    word.
+    """
+    made = none()
+    # Not root.iter("title"): having found the title, lxml looks for another one through the whole tree.
+    head = root.find("head")
+    titles = () if head is None else head.iterchildren("title")
+    title = (" ".join(map(str, islice(element.itertext(), _MOST_PIECES))) for element in titles)
+    _put(made, 0, _first_words(title, TITLE_WORDS))
+    # As the page shows it, without scripts and pictures.
+    headings = (text_of_tree(element, alt_texts=False) for element in root.iter("h1"))
+    _put(made, TITLE_WORDS, _first_words(headings, HEADING_WORDS))
+    return made
+
+
+def of_texts(title: str, heading: str = "") -> Headline:
+    """The headline of a page with this title and this heading."""
+    made = none()
+    _put(made, 0, _word_hashes(title, TITLE_WORDS))
+    _put(made, TITLE_WORDS, _word_hashes(heading, HEADING_WORDS))
+    return made
+
+
+def to_bytes(headline: Headline) -> bytes:
+    """A headline as it is stored, the same on every machine."""
+    return headline.astype("<u4").tobytes()
+
+
+def from_bytes(data: bytes | None) -> Headline:
+    """The headline that :func:`to_bytes` wrote; that of a page stored without one is :func:`none`."""
+    return none() if data is None else np.frombuffer(data, dtype="<u4").astype(np.uint32)
+
+
+def _put(headline: Headline, start: int, hashes: list[int]) -> None:
+    headline[start : start + len(hashes)] = hashes
+
+
+def _first_words(texts: Iterable[str], most: int) -> list[int]:
+    """The words of the first text that has any."""
+    return next(filter(None, (_word_hashes(text, most) for text in texts)), [])
+
+
+def _word_hashes(text: str, most: int) -> list[int]:
+    distinct = dict.fromkeys(words(text[:_MOST_CHARACTERS]))
+    return [_hash(word) for word in islice(distinct, most)]
+
+
+def _hash(word: str) -> int:
+    # 2 in place of 0, which stands for no word.
+    return (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & ~1 | word.isdigit()) or 2

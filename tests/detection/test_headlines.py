@@ -1,0 +1,131 @@
+"""Whether two headlines say that their pages are one, on a site that is known and on one that is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from neardup.detection.document_frequencies import RARE_PAGES, DocumentFrequencies
+from neardup.detection.headlines import Likeness, compare, compare_many
+from neardup.text.headline import none, of_texts
+
+HOST, OTHER = "a.example", "b.example"
+SITE = "Clang 15 documentation"
+"""What follows the name of each page in its title."""
+
+NOTHING = np.empty(0, dtype=np.uint64)
+
+
+def known(host: str = HOST, site: str = SITE, pages: int = 50) -> DocumentFrequencies:
+    """A site whose pages have the name of the site in their titles, one heading, and "Search" for a title of
+    some.
+    """
+    frequencies = DocumentFrequencies()
+    for number in range(pages):
+        title = "Search" if number % 5 == 0 else f"topic{number} {site}"
+        frequencies.count(host, NOTHING, of_texts(title, "Contents"))
+    return frequencies
+
+
+def likeness(
+    own: tuple[str, str],
+    other: tuple[str, str],
+    frequencies: DocumentFrequencies,
+    hosts: tuple[str, str] = (HOST, HOST),
+) -> Likeness:
+    one, two = of_texts(*own), of_texts(*other)
+    found = compare(one, two, own_host=hosts[0], other_host=hosts[1], frequencies=frequencies)
+    mirrored = compare(two, one, own_host=hosts[1], other_host=hosts[0], frequencies=frequencies)
+    assert found is mirrored
+    return found
+
+
+SAME, DIFFERENT, UNKNOWN = Likeness.SAME, Likeness.DIFFERENT, Likeness.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "wanted"),
+    [
+        (("Alpha", ""), ("Alpha", ""), SAME),
+        (("Alpha", ""), ("Beta", ""), DIFFERENT),
+        (("Alpha Beta", ""), ("beta ALPHA", ""), SAME),
+        (("Alpha", ""), ("Alpha Beta", ""), DIFFERENT),
+        # A number may be that of a version, or of a product.
+        (("Alpha 1", ""), ("Alpha 2", ""), UNKNOWN),
+        (("Alpha 1", ""), ("Alpha", ""), UNKNOWN),
+        (("Alpha 1", ""), ("Beta 1", ""), DIFFERENT),
+        (("Alpha 1", ""), ("Beta 2", ""), DIFFERENT),
+        (("1", ""), ("2", ""), UNKNOWN),
+        (("1", ""), ("1", ""), SAME),
+        # Without a title the headings are compared.
+        (("", "Alpha"), ("", "Alpha"), SAME),
+        (("", "Alpha"), ("", "Beta"), DIFFERENT),
+        (("Alpha", "Alpha"), ("", "Beta"), DIFFERENT),
+        (("Alpha", ""), ("", "Alpha"), UNKNOWN),
+        (("", ""), ("", ""), UNKNOWN),
+        (("", ""), ("Alpha", "Beta"), UNKNOWN),
+        (("\ud800", ""), ("\ud800", ""), UNKNOWN),
+        # Titles that say what the pages are about say so whatever the headings are.
+        (("Alpha", "One"), ("Alpha", "Two"), SAME),
+    ],
+)
+def test_on_a_site_that_is_not_known(own: tuple[str, str], other: tuple[str, str], wanted: Likeness) -> None:
+    assert likeness(own, other, DocumentFrequencies()) is wanted
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "wanted"),
+    [
+        ((f"Alpha {SITE}", ""), (f"Alpha {SITE}", ""), SAME),
+        ((f"Alpha {SITE}", ""), (f"Beta {SITE}", ""), DIFFERENT),
+        # The name of the site says nothing: with or without it, it is the same page.
+        ((f"Alpha {SITE}", ""), ("Alpha", ""), SAME),
+        ((f"Alpha {SITE}", ""), ("Alpha Clang 16 documentation", ""), UNKNOWN),
+        # A title that many canonical pages have says nothing; the headings may.
+        (("Search", ""), ("Search", ""), UNKNOWN),
+        (("Search", "Alpha"), ("Search", "Alpha"), SAME),
+        (("Search", "Alpha"), ("Search", "Beta"), DIFFERENT),
+        (("Search", "Contents"), ("Search", "Contents"), UNKNOWN),
+        (("Search", "Alpha 1"), ("Search", "Alpha 2"), UNKNOWN),
+        (("", "Contents"), ("", "Contents"), UNKNOWN),
+        (("Search Alpha", ""), ("Search", ""), DIFFERENT),
+    ],
+)
+def test_on_a_site_that_is_known(own: tuple[str, str], other: tuple[str, str], wanted: Likeness) -> None:
+    assert likeness(own, other, known()) is wanted
+
+
+def test_a_word_is_rare_up_to_the_limit() -> None:
+    frequencies = DocumentFrequencies()
+    for _ in range(RARE_PAGES):
+        frequencies.count(HOST, NOTHING, of_texts("Manual"))
+    assert likeness(("Alpha Manual", ""), ("Alpha", ""), frequencies) is DIFFERENT
+
+    frequencies.count(HOST, NOTHING, of_texts("Manual"))
+    assert likeness(("Alpha Manual", ""), ("Alpha", ""), frequencies) is SAME
+
+
+def test_each_headline_is_read_by_what_is_rare_on_its_own_host() -> None:
+    frequencies = known()
+
+    hosts = (HOST, OTHER)
+    assert likeness((f"Alpha {SITE}", ""), ("Alpha", ""), frequencies, hosts) is SAME
+    # On a host that nobody knows the name of the site is no template.
+    assert likeness(("Alpha", ""), (f"Alpha {SITE}", ""), frequencies, hosts) is DIFFERENT
+
+
+def test_many_are_compared_as_each_by_itself() -> None:
+    frequencies = known()
+    own = of_texts(f"Alpha {SITE}", "Contents")
+    others = [(f"Alpha {SITE}", ""), ("Alpha", "x"), ("Beta", ""), ("Search", "Contents"), ("", "")] * 3
+    hosts = [HOST, OTHER, HOST] * 5
+    headlines = np.stack([of_texts(*other) for other in others])
+
+    found = compare_many(own, HOST, headlines, hosts, frequencies)
+
+    assert found == [
+        compare(own, one, own_host=HOST, other_host=host, frequencies=frequencies)
+        for one, host in zip(headlines, hosts, strict=True)
+    ]
+    assert set(found) == {SAME, DIFFERENT, UNKNOWN}
+    assert compare_many(none(), HOST, headlines[:0], [], frequencies) == []

@@ -1,0 +1,154 @@
+"""What is kept of a page's title and heading, on real pages and on odd ones."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.text import headline
+from neardup.text.headline import HEADING_WORDS, TITLE_WORDS, of_texts, of_tree
+from neardup.text.visible_text import decode, parse
+from neardup.text.words import words
+from tests.support.places import PAGES
+
+if TYPE_CHECKING:
+    from neardup.text.headline import Headline
+
+FILES = sorted(PAGES.rglob("*.html"))
+
+
+def of_html(html: str) -> Headline:
+    root = parse(html)
+    assert root is not None
+    return of_tree(root)
+
+
+def same(one: Headline, other: Headline) -> bool:
+    return one.dtype == other.dtype == np.uint32 and one.tolist() == other.tolist()
+
+
+def test_real_pages_have_the_headline_that_their_source_says() -> None:
+    """The titles are found by a pattern here, and not by a parser."""
+    with_title = 0
+    for path in FILES:
+        source = decode(path.read_bytes())
+        found = re.search(r"(?is)<title>(.*?)</title>", source)
+        assert found is not None, path
+        title = unescape(re.sub(r"<[^>]*>", "", found[1]))
+        made = of_html(source)[:TITLE_WORDS]
+        assert same(made, of_texts(title)[:TITLE_WORDS]), path
+        with_title += bool(made.any())
+    assert with_title == len(FILES) > 50
+
+
+def test_pages_of_one_manual_have_headlines_of_their_own() -> None:
+
+    by_headline: dict[bytes, list[str]] = {}
+    for path in PAGES.glob("clang-16/*.html"):
+        by_headline.setdefault(of_html(decode(path.read_bytes())).tobytes(), []).append(path.name)
+
+    assert len(by_headline) > 10
+    assert [names for names in by_headline.values() if len(names) > 1] == []
+
+
+def test_the_same_page_in_another_version_has_another_headline_by_numbers_only() -> None:
+    differing = []
+    for old in sorted(PAGES.glob("clang-13/*.html")):
+        new = PAGES / "clang-16" / old.name
+        if new.exists():
+            one, other = (set(of_html(decode(path.read_bytes())).tolist()) for path in (old, new))
+            differing += list(one ^ other)
+    assert differing
+    assert all(word & 1 for word in differing)
+
+
+@pytest.mark.parametrize(
+    ("html", "title", "heading"),
+    [
+        ("<title>One two</title><h1>three</h1>", "One two", "three"),
+        ("<title></title><h1>three</h1>", "", "three"),
+        ("<title> \n\t</title><p>text", "", ""),
+        ("<p>text without either", "", ""),
+        ("word", "", ""),
+        ("<h2>no main heading</h2>", "", ""),
+        ("<title>first</title><title>second</title>", "first", ""),
+        ("<h1></h1><h1> &nbsp; </h1><h1>third</h1><h1>fourth</h1>", "", "third"),
+        ("<h1><img src=logo.png alt=Logo></h1><h1>Name</h1>", "", "Name"),
+        ("<h1>in <b>pieces</b> <i>of <u>it</u></i></h1>", "", "in pieces of it"),
+        ("<h1><!-- comment -->name<?instruction?></h1>", "", "name"),
+        # The title of a picture is none of the page.
+        ("<body><svg><title>picture</title></svg><p>text", "", ""),
+        ("<head></head><body><svg><title>picture</title></svg><h1>name</h1>", "", "name"),
+        # Tags in a title are text.
+        ("<title>a <b>bold</b> title</title>", "a <b>bold</b> title", ""),
+        ("<title>never closed", "never closed", ""),
+        ("<title>one</title><h1>never closed <p>text", "one", "never closed"),
+        ("</h1></title><title>crossed</h1></title><h1>names</title></h1>", "crossed</h1>", "names"),
+        ("<title>\x00nul\x00l</title>", "null", ""),
+    ],
+)
+def test_odd_pages(html: str, title: str, heading: str) -> None:
+    assert same(of_html(html), of_texts(title, heading))
+
+
+def test_words_are_kept_once_and_as_the_text_has_them() -> None:
+    assert same(of_texts("Word WORD word, other."), of_texts("word other"))
+    assert same(of_texts("é"), of_texts("e\u0301"))
+    assert of_texts("one two")[:2].tolist() == [of_texts(word)[0] for word in ("one", "two")]
+
+
+def test_numbers_are_told_from_words() -> None:
+    made = of_texts("2021 42 ٤٢ v3 x1 one", "7")
+
+    assert [word & 1 for word in made[:6].tolist()] == [1, 1, 1, 0, 0, 0]
+    assert made[TITLE_WORDS] & 1
+
+
+def test_a_heading_of_ten_thousand_words_gives_its_first() -> None:
+    many = [f"w{number}" for number in range(10_000)]
+
+    made = of_html(f"<title>{' '.join(many)}</title><h1>{' '.join(many)}</h1>")
+
+    assert same(made, of_texts(" ".join(many[:TITLE_WORDS]), " ".join(many[:HEADING_WORDS])))
+    assert np.count_nonzero(made) == TITLE_WORDS + HEADING_WORDS
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "heading",
+    ["a " * 3_000_000, "<b>a " * 200_000, "<b></b>" * 300_000 + "late", "\u0301" * 3_000_000],
+    ids=["words", "nested", "empty", "marks"],
+)
+def test_a_whole_page_in_a_heading_costs_a_bounded_time(heading: str) -> None:
+    assert np.count_nonzero(of_html(f"<title>{heading}</title><h1>{heading}</h1>")) <= 4
+
+
+def test_a_lone_surrogate_is_no_word_that_harms() -> None:
+    assert same(of_texts("\ud800 one \udfff", "\ud800"), of_texts("one"))
+    assert same(of_html("<title>\ud800 one</title>"), of_texts("one"))
+
+
+@given(st.text(), st.text())
+def test_any_texts_have_a_headline_that_the_store_can_keep(title: str, heading: str) -> None:
+    made = of_texts(title, heading)
+    distinct = [list(dict.fromkeys(words(text[:500]))) for text in (title, heading)]
+
+    assert np.count_nonzero(made[:TITLE_WORDS]) == min(TITLE_WORDS, len(distinct[0]))
+    assert np.count_nonzero(made[TITLE_WORDS:]) == min(HEADING_WORDS, len(distinct[1]))
+    assert len(headline.to_bytes(made)) == headline.BYTES
+    assert same(headline.from_bytes(headline.to_bytes(made)), made)
+
+
+def test_stored_headlines_are_the_same_on_every_machine() -> None:
+    # MurmurHash3 x86 32 of "hello" is 0x248bfa47; the lowest bit says whether the word is a number.
+    stored = headline.to_bytes(of_texts("Hello 7", "world"))
+
+    assert stored[:8].hex() == "46fa8b242986ea23"
+    assert stored[8:48] == bytes(40)
+    assert not headline.from_bytes(None).any()
