@@ -180,21 +180,13 @@ def _matches(detector: Detector, page: Address, reading: Reading, scope: Scope, 
         page, value, reading.sketch, detector.verifier.scope.digest(page, reading.text_digest)
     )
     found = [Found(copy, 0, 1.0, Evidence.TEXT) for copy in copies]
-    verifier = Verifier(detector.rule, scope)
-    verifier.frequencies = detector.verifier.frequencies
+    verifier = Verifier(detector.rule, scope, detector, detector.verifier.frequencies)
+    comparison = verifier.comparison(page, reading)
     distances = hamming.distances(detector.pages.values.array(), value)
     left = np.column_stack((np.arange(distances.size), distances)).astype(np.int64)
     left = left[~np.isin(left[:, 0], copies)]
     while len(found) < most:
-        one = verifier.confirmed(
-            page,
-            reading,
-            pages=detector.pages,
-            sketches=detector.sketches,
-            headlines=detector.headlines,
-            sizes=detector.sizes,
-            matches=left,
-        )
+        one = comparison.confirmed(left)
         if one is None:
             break
         found.append(one)

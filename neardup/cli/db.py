@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from neardup.cli import arguments as values
 from neardup.cli import database, prune, transfer
 from neardup.cli.output import Section, show_fields, show_json, show_sections, show_table
-from neardup.cli.rules import rules_by_crawl
+from neardup.cli.rules import distances_by_crawl
 from neardup.errors import NeardupError
 from neardup.store import check, page_report, stats, store
 from neardup.store.transfer import snapshot_of
@@ -75,7 +75,7 @@ def _add_check_arguments(parser: argparse.ArgumentParser) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     with database.open_store(database.read_options(arguments)) as opened, snapshot_of(opened) as connection:
         found = check.check(
-            connection, rules_by_crawl(stats.settings_by_crawl(connection)), limit=arguments.limit
+            connection, distances_by_crawl(stats.settings_by_crawl(connection)), limit=arguments.limit
         )
     if arguments.format == "json":
         show_json(asdict(found))

@@ -34,22 +34,24 @@ def stored_rule(store: Store) -> Rule:
         raise ConfigurationError(f"the rule of the newest crawl cannot be told: {exc}") from exc
 
 
-def rules_by_crawl(crawls: Iterable[tuple[int, str]]) -> dict[int, Rule]:
-    """The rule of each crawl, by ids and settings; that of one whose rule cannot be told takes everything."""
-    known: dict[str, Rule] = {}
-    rules = {}
+def distances_by_crawl(crawls: Iterable[tuple[int, str]]) -> dict[int, int]:
+    """The largest distance of each crawl's rule, by ids and settings; of one whose rule cannot be told, any
+    distance.
+    """
+    known: dict[str, int] = {}
+    distances = {}
     for crawl_id, stored in crawls:
         if stored not in known:
-            known[stored] = _rule_or_none(json.loads(stored))
-        rules[crawl_id] = known[stored]
-    return rules
+            known[stored] = _distance(json.loads(stored))
+        distances[crawl_id] = known[stored]
+    return distances
 
 
-def _rule_or_none(settings: dict[str, Any]) -> Rule:
+def _distance(settings: dict[str, Any]) -> int:
     try:
-        return _rule(settings)
+        return _rule(settings).max_distance
     except ConfigurationError:
-        return Rule(FINGERPRINT_BITS, 0.0)
+        return FINGERPRINT_BITS
 
 
 def _rule(settings: dict[str, Any]) -> Rule:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -16,9 +15,9 @@ import numpy as np
 from neardup.address import Address
 from neardup.detection.cluster_sizes import ClusterSizes
 from neardup.detection.doubts import Doubt, Doubts
+from neardup.detection.known_bits import KnownBits
 from neardup.detection.known_digests import KnownDigests
 from neardup.detection.known_pages import NONE, KnownPages
-from neardup.detection.known_sketches import KnownSketches
 from neardup.detection.recall import RecallMonitor
 from neardup.detection.rule import MIN_FEATURES, VERIFY, Evidence, Rule
 from neardup.detection.scope import ANY, Scope
@@ -159,11 +158,11 @@ class Detector:
         self.options = options
         self.reader = reader or options.make_reader()
         self.rule = options.make_rule(self.reader.features)
-        self.verifier = Verifier(self.rule, Scope(options.scope))
+        self.verifier = Verifier(self.rule, Scope(options.scope), self)
         self.index: Index = options.make_index(self.rule)
         self.pages = KnownPages()
-        self.sketches = KnownSketches(options.sketch_size)
-        self.headlines = KnownSketches(8 * headlines.BYTES)
+        self.sketches = KnownBits(options.sketch_size)
+        self.headlines = KnownBits(8 * headlines.BYTES)
         """The headlines of canonical pages, by row."""
         self.sizes = ClusterSizes()
         self.doubts = Doubts()
@@ -293,7 +292,7 @@ class Detector:
         was_canonical = standing == row or (known and standing == NONE and kind is not Kind.TOO_SHORT)
         if was_canonical and kind is not Kind.UNCHANGED:
             self.no_longer_canonical.add(page_id)
-        if found is not None and found.evidence is not Evidence.TEXT:
+        if found is not None and found.evidence.is_doubtful:
             self.doubts.keep(row, Doubt(page, reading))
         met = self._meet(found.row if found else row)
         follow, why = self._follow(found, met, always_follow=always_follow)
@@ -470,10 +469,7 @@ class Detector:
 
     def exact_copies(self, page: Address, value: int, compact: Compact, digest: int) -> list[int]:
         """Rows of canonical pages with the very text of a page, told by digest, fingerprint and sketch."""
-        rows = self.digests.rows(digest)
-        return self.verifier.exact_copies(
-            page, value, compact, rows=rows, pages=self.pages, sketches=self.sketches
-        )
+        return self.verifier.exact_copies(page, value, compact, self.digests.rows(digest))
 
     def _find(self, page: Address, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one of its very text.
@@ -485,19 +481,10 @@ class Detector:
         assert reading.fingerprint is not None
         assert reading.sketch is not None
         query = reading.fingerprint
-        confirmed = partial(
-            self.verifier.confirmed,
-            page,
-            reading,
-            pages=self.pages,
-            sketches=self.sketches,
-            headlines=self.headlines,
-            sizes=self.sizes,
-        )
+        comparison = self.verifier.comparison(page, reading)
         if standing != NONE and self.pages.canonical[standing] == standing:
             distance = hamming.distance(self.pages.values[standing], query.value)
-            before = np.array([[standing, distance]], dtype=np.int64)
-            if found := confirmed(matches=before):
+            if found := comparison.confirmed(np.array([[standing, distance]], dtype=np.int64)):
                 return found
         # What is found so is not looked for in the index, nor counted as found there.
         if copies := self.exact_copies(page, query.value, reading.sketch, digest):
@@ -507,12 +494,10 @@ class Detector:
             self.recall.query_answered(query.value, match, rows=len(self.pages), row=row)
         if match is None:
             return None
-        first = np.array([[match.row, match.distance]], dtype=np.int64)
-        found = confirmed(matches=first)
+        found = comparison.confirmed(np.array([[match.row, match.distance]], dtype=np.int64))
         if found and found.resemblance >= NEAR_EXACT:
             return found
-        matches = self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64)
-        return confirmed(matches=matches)
+        return comparison.confirmed(self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64))
 
     def _meet(self, canonical: int) -> int:
         """Count a page for the cluster of a canonical page; returns how many of the cluster were judged

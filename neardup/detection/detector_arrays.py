@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from neardup.detection.cluster_sizes import ClusterSizes
+from neardup.detection.known_bits import KnownBits
 from neardup.detection.known_digests import KnownDigests
 from neardup.detection.known_pages import KnownPages
-from neardup.detection.known_sketches import KnownSketches
 from neardup.index.psm.psm_index import PSMIndex
 from neardup.index.registry import PSM
 from neardup.text.headline import BYTES as HEADLINE_BYTES
@@ -44,8 +44,8 @@ def restore_arrays(detector: Detector, arrays: Mapping[str, npt.NDArray[Any]]) -
     options = detector.options
     pages = KnownPages.from_arrays(_below("pages/", arrays))
     canonical = pages.canonical.array()
-    sketches = KnownSketches.from_arrays(options.sketch_size, _below("sketches/", arrays), canonical)
-    headlines = KnownSketches.from_arrays(8 * HEADLINE_BYTES, _below("headlines/", arrays), canonical)
+    sketches = KnownBits.from_arrays(options.sketch_size, _below("sketches/", arrays), canonical)
+    headlines = KnownBits.from_arrays(8 * HEADLINE_BYTES, _below("headlines/", arrays), canonical)
     digests = KnownDigests.from_snapshot(arrays.get("digests"), canonical)
     index = None
     if options.index == PSM and (stored := _below("index/", arrays)):

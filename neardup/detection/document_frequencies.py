@@ -99,10 +99,6 @@ class HostFrequencies:
         """On how many pages shingles stand, about; shape (n,)."""
         return self.shingles.of(shingles)
 
-    def headline_counts(self, keys: Keys) -> npt.NDArray[np.uint16]:
-        """On how many pages words of headlines stand, or whole headlines; shape (n,)."""
-        return self.headlines.of(keys)
-
     def count(self, shingles: Keys) -> None:
         """Count a page with these shingles, in any order and repeated at will."""
         self.shingles.add(shingles)

@@ -81,7 +81,7 @@ def likenesses(own: Headline, own_site: Site, others: Headlines, other_site: Sit
     """How a headline compares with n others of one host, shape (n, 20); shape (n,).
 
     A site is the table of a host and its limit. The table is None where nothing is known of the host. A word
-    whose count is above the limit says nothing. See :func:`neardup.detection.headlines.compare`.
+    whose count is above the limit says nothing. See :func:`neardup.detection.headlines.compare_many`.
     """
     (page,) = _describe(own[np.newaxis], *own_site)
     described = _describe(others, *other_site)

@@ -29,18 +29,6 @@ class Likeness(Enum):
     """A rare word differs."""
 
 
-def compare(
-    own: Headline, other: Headline, *, own_host: str, other_host: str, frequencies: DocumentFrequencies
-) -> Likeness:
-    """Compare the headlines of two pages.
-
-    A word that is not rare on its host says nothing: the name of a site, "print", a version. A rare number
-    says little: it may be that of a version, a chapter or a visitor, but also that of a product. A title that
-    many pages have says nothing either. Then the headings are compared.
-    """
-    return compare_many(own, own_host, other[np.newaxis], [other_host], frequencies)[0]
-
-
 def compare_many(
     own: Headline,
     own_host: str,
@@ -48,7 +36,12 @@ def compare_many(
     other_hosts: Sequence[str],
     frequencies: DocumentFrequencies,
 ) -> list[Likeness]:
-    """:func:`compare` the headline of a page with n others, shape (n, 20), of pages of these hosts."""
+    """Compare the headline of a page with n others, shape (n, 20), of pages of these hosts.
+
+    A word that is not rare on its host says nothing: the name of a site, "print", a version. A rare number
+    says little: it may be that of a version, a chapter or a visitor, but also that of a product. A title that
+    many pages have says nothing either. Then the headings are compared.
+    """
     found = np.empty(len(others), dtype=np.int8)
     own_site = frequencies.site(own_host)
     for host in set(other_hosts):

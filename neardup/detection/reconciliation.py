@@ -22,6 +22,7 @@ from neardup.detection.known_pages import NONE
 from neardup.detection.rule import Evidence
 from neardup.detection.traits import Traits
 from neardup.detection.verdict import Found, Kind, Relation
+from neardup.detection.verification import stored_evidence
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.simhash import Fingerprint
 from neardup.text import headline as headlines
@@ -162,16 +163,19 @@ class Reconciler:
         rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
         estimates = sketch.compact_estimates(detector.sketches.of(rows), traits.sketch)
         others = detector.headlines.of(rows).view(np.uint32)
-        for other, distance, estimate, its_headline in zip(
-            rows.tolist(), distances.tolist(), estimates.tolist(), others, strict=True
+        urls = [pages.urls[other] for other in rows.tolist()]
+        reasons = stored_evidence(
+            detector.rule,
+            detector.verifier.frequencies,
+            (traits.headline, page.host),
+            (others, [host_of(url) for url in urls]),
+            distances=distances,
+            wholes=estimates,
+        )
+        for other, url, distance, estimate, evidence in zip(
+            rows.tolist(), urls, distances.tolist(), estimates.tolist(), reasons, strict=True
         ):
-            url = pages.urls[other]
-            if other in exact or not detector.verifier.scope.takes(page, url):
-                continue
-            evidence = detector.verifier.stored_evidence(
-                traits.headline, its_headline, page.host, host_of(url), estimate
-            )
-            if evidence is not None and distance <= detector.rule.max_distance:
+            if evidence is not None and other not in exact and detector.verifier.scope.takes(page, url):
                 copies.append((pages.ids[other], Found(other, distance, estimate, evidence)))
         return copies
 

@@ -60,6 +60,11 @@ class Evidence(StrEnum):
         """The share of such duplicates that have the main item of their canonical page, as measured."""
         return _CONFIDENCE[self]
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the duplicate is judged again when more is known of its site."""
+        return self is not Evidence.TEXT
+
 
 _CONFIDENCE = {
     Evidence.TEXT: 1.0,

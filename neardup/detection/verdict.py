@@ -128,6 +128,11 @@ class Verdict:
         return None if self.evidence is None else self.evidence.confidence
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether the page is a duplicate that is judged again when more is known of its site."""
+        return self.evidence is not None and self.evidence.is_doubtful
+
+    @property
     def relation(self) -> Relation | None:
         """The relation to the canonical page; None unless the page is a duplicate."""
         if self.page_id is None or self.canonical_id is None:

@@ -5,14 +5,15 @@ SimHash proposes. Headlines and sketches decide, the latter by what is rare on t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from neardup.address import host_of
 from neardup.detection import own_text
 from neardup.detection.document_frequencies import DocumentFrequencies
-from neardup.detection.headlines import compare, compare_many
+from neardup.detection.headlines import compare_many
 from neardup.detection.own_text import OwnText
 from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.detection.verdict import Found
@@ -20,13 +21,14 @@ from neardup.fingerprint import sketch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     import numpy.typing as npt
 
     from neardup.address import Address
     from neardup.detection.cluster_sizes import ClusterSizes
+    from neardup.detection.known_bits import KnownBits
     from neardup.detection.known_pages import KnownPages
-    from neardup.detection.known_sketches import KnownSketches
     from neardup.detection.rule import Evidence, Rule
     from neardup.detection.scope import Scope
     from neardup.fingerprint.reader import Reading
@@ -37,92 +39,142 @@ MOST_JUDGED = 48
 """Candidates that are judged one by one: those that agree most, of all whose sketches were compared."""
 
 
+class Known(Protocol):
+    """What canonical pages are compared by, by row; a detector has it."""
+
+    pages: KnownPages
+    sketches: KnownBits
+    headlines: KnownBits
+    sizes: ClusterSizes
+
+
 class Verifier:
     """Confirms matches by rule and scope."""
 
-    def __init__(self, rule: Rule, scope: Scope) -> None:
+    def __init__(
+        self, rule: Rule, scope: Scope, known: Known, frequencies: DocumentFrequencies | None = None
+    ) -> None:
         self.rule = rule
         self.scope = scope
-        self.frequencies = DocumentFrequencies()
+        self.known = known
+        self.frequencies = DocumentFrequencies() if frequencies is None else frequencies
 
-    def exact_copies(
-        self,
-        page: Address,
-        value: int,
-        compact: Compact,
-        *,
-        rows: Sequence[int],
-        pages: KnownPages,
-        sketches: KnownSketches,
-    ) -> list[int]:
+    def exact_copies(self, page: Address, value: int, compact: Compact, rows: Sequence[int]) -> list[int]:
         """Of ``rows``, canonical pages of the same text digest, those in scope with the same fingerprint and
         sketch.
 
         Two texts of one digest can be made on purpose. To pass for copies they would need all three.
         """
+        pages = self.known.pages
         alike = [
             row for row in rows if pages.values[row] == value and self.scope.takes(page, pages.urls[row])
         ]
         if not alike:
             return alike
-        same = (sketches.of(np.array(alike)) == compact).all(axis=1)
+        same = (self.known.sketches.of(np.array(alike)) == compact).all(axis=1)
         return [row for row, is_same in zip(alike, same.tolist(), strict=True) if is_same]
 
-    def confirmed(
-        self,
-        page: Address,
-        reading: Reading,
-        *,
-        pages: KnownPages,
-        sketches: KnownSketches,
-        headlines: KnownSketches,
-        sizes: ClusterSizes,
-        matches: npt.NDArray[np.int64],
-    ) -> Found | None:
+    def comparison(self, page: Address, reading: Reading) -> Comparison:
+        """The comparison of a page in hand with canonical pages."""
+        return Comparison(self, page, reading)
+
+
+class Comparison:
+    """One page in hand, compared with canonical pages as often as asked.
+
+    What is rare in the page is looked up once, when the first candidate asks for it.
+    """
+
+    def __init__(self, verifier: Verifier, page: Address, reading: Reading) -> None:
+        assert reading.sketch is not None
+        self._verifier = verifier
+        self._page = page
+        self._headline = reading.headline
+        self._reading = reading
+        self._sketch = reading.sketch
+        self._host = verifier.frequencies.of(page.host)
+
+    @cached_property
+    def _own(self) -> OwnText | None:
+        return None if self._host is None else OwnText(self._reading, self._host)
+
+    @cached_property
+    def _is_all_rare(self) -> bool:
+        """Whether the site is known, and next to nothing in the page is template."""
+        return (
+            self._host is not None
+            and self._own is not None
+            and self._host.pages >= KNOWN_PAGES
+            and self._own.is_all_rare()
+        )
+
+    def confirmed(self, matches: npt.NDArray[np.int64]) -> Found | None:
         """Of ``matches``, columns row and distance, shape (n, 2), the page that agrees most of those that
         rule and scope take.
         """
-        assert reading.sketch is not None
-        matches = matches[matches[:, 1] <= self.rule.max_distance]
+        verifier, known = self._verifier, self._verifier.known
+        rule, scope = verifier.rule, verifier.scope
+        matches = matches[matches[:, 1] <= rule.max_distance]
         rows = matches[:, 0]
-        stored = sketches.of(rows)
-        wholes = sketch.compact_estimates(stored, reading.sketch)
-        host = self.frequencies.of(page.host)
-        own = None if host is None else OwnText(reading, host)
-        known = host is not None and host.pages >= KNOWN_PAGES
+        stored = known.sketches.of(rows)
+        wholes = sketch.compact_estimates(stored, self._sketch)
         rares = np.full(rows.size, np.nan)
-        if own is not None and (places := own.places()) is not None:
-            rares = own_text.resemblances(stored, reading.sketch, wholes, places)
+        if self._own is not None and (places := self._own.places()) is not None:
+            rares = own_text.resemblances(stored, self._sketch, wholes, places)
         agreeing = np.fmax(wholes, rares)
         # A cluster of its own can only bring what is rare nearer to the whole.
-        eligible = np.flatnonzero(agreeing >= self.rule.least)
-        if self.scope.is_bounded:
-            in_scope = [self.scope.takes(page, pages.urls[row]) for row in rows[eligible].tolist()]
+        eligible = np.flatnonzero(agreeing >= rule.least)
+        if scope.is_bounded:
+            in_scope = [scope.takes(self._page, known.pages.urls[row]) for row in rows[eligible].tolist()]
             eligible = eligible[np.array(in_scope, dtype=np.bool_)]
         order = eligible[np.argsort(-(agreeing + wholes)[eligible], kind="stable")[:MOST_JUDGED]]
         if not order.size:
             return None
-        hosts = [host_of(pages.urls[row]) for row in rows[order].tolist()]
-        others = headlines.of(rows[order]).view(np.uint32)
-        likenesses = compare_many(reading.headline, page.host, others, hosts, self.frequencies)
+        hosts = [host_of(known.pages.urls[row]) for row in rows[order].tolist()]
+        others = known.headlines.of(rows[order]).view(np.uint32)
+        likenesses = compare_many(self._headline, self._page.host, others, hosts, verifier.frequencies)
         for place, likeness in zip(order.tolist(), likenesses, strict=True):
             row, whole = int(rows[place]), float(wholes[place])
-            of_own: Own | None = None
-            if own is not None:
-                rare = None if np.isnan(rares[place]) else float(rares[place])
-                cluster = sizes.of(row)
-                beside = own.resemblance(stored[place], whole, cluster) if cluster else rare
-                of_own = Own(rare, beside, is_all=known and own.is_all_rare())
-            evidence = self.rule.evidence(whole, likeness, of_own)
+            own = self._own_beside(row, stored[place], whole, float(rares[place]))
+            evidence = rule.evidence(whole, likeness, own)
             if evidence is not None:
                 return Found(row, int(matches[place, 1]), whole, evidence)
         return None
 
-    def stored_evidence(
-        self, own: Headline, other: Headline, own_host: str, other_host: str, resemblance: float
-    ) -> Evidence | None:
-        """Why two stored pages within ``max_distance`` match, of which only headlines and sketches are at
-        hand; None: they do not.
+    def _own_beside(self, row: int, stored: Compact, whole: float, rare: float) -> Own | None:
+        """What is known of what is rare in this page and in a canonical page; ``rare`` is NaN if too little
+        is.
         """
-        likeness = compare(own, other, own_host=own_host, other_host=other_host, frequencies=self.frequencies)
-        return self.rule.evidence(resemblance, likeness)
+        if self._own is None:
+            return None
+        of_rare = None if np.isnan(rare) else rare
+        cluster = self._verifier.known.sizes.of(row)
+        beside = self._own.resemblance(stored, whole, cluster) if cluster else of_rare
+        return Own(of_rare, beside, is_all=self._is_all_rare)
+
+
+def stored_evidence(
+    rule: Rule,
+    frequencies: DocumentFrequencies,
+    page: tuple[Headline, str],
+    others: tuple[npt.NDArray[np.uint32], Sequence[str]],
+    *,
+    distances: npt.NDArray[np.integer[Any]],
+    wholes: npt.NDArray[np.float64],
+) -> list[Evidence | None]:
+    """Why a stored page matches each of n others, of which headlines, hosts and sketches are at hand; None:
+    it does not.
+
+    ``page`` has a headline and a host. ``others`` have theirs, headlines of shape (n, 20). ``distances`` and
+    ``wholes``, the resemblances, have the shape (n,).
+
+    What is rare in two pages can be told only with one of the pages in hand. So stored pages that do not
+    match as a whole do not match at all.
+    """
+    found: list[Evidence | None] = [None] * len(wholes)
+    near = np.flatnonzero(rule.are_matches(distances, wholes))
+    headlines, hosts = others
+    likenesses = compare_many(*page, headlines[near], [hosts[place] for place in near.tolist()], frequencies)
+    for place, likeness in zip(near.tolist(), likenesses, strict=True):
+        found[place] = rule.evidence(float(wholes[place]), likeness)
+    return found

@@ -16,6 +16,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from neardup import native
 from neardup.address import Address
+from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.scrapy.loop import run_in_thread, sleep
@@ -42,9 +43,6 @@ _MOST_WAITING = 5_000
 """Rows that may wait for the database before spider output is held back: about 5 MB, and seconds of work."""
 
 _POLL_SECONDS = 0.05
-
-_JUDGED_AGAIN = 4
-"""Earlier duplicates that are judged again after each page, at most."""
 
 _SLICE_SECONDS = 0.05
 """How long the event loop is kept busy at a time with judging all again. Most crawls need no second slice,
@@ -179,7 +177,7 @@ class NearDuplicates:
 
     def _judge_again(self, url: str) -> None:
         try:
-            for verdict in self.detector.judge_again(_JUDGED_AGAIN):
+            for verdict in self.detector.judge_again(AGAIN):
                 self._correct(verdict)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page in hand is the spider's all the same
             self.outcomes.failed_on(url, exc)
@@ -200,7 +198,7 @@ class NearDuplicates:
         started = perf_counter()
         while left > 0 and perf_counter() - started < _SLICE_SECONDS:
             self._judge_again("the end of the crawl")
-            left -= _JUDGED_AGAIN
+            left -= AGAIN
         self._has_judged_all = left <= 0
         return left
 

@@ -10,7 +10,6 @@ from itemadapter import ItemAdapter
 
 from neardup.address import host_of, page_url
 from neardup.detection.endless import EndlessWatch, Led
-from neardup.detection.rule import Evidence
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy.held import Held, HeldRequests, Why
 from neardup.scrapy.options import Action
@@ -132,7 +131,7 @@ class Links:
 
     def hold(self, verdict: Verdict, request: Request, priority: int, why: Why) -> None:
         """Keep a request that was held back because its page is a duplicate, if that is doubtful."""
-        if verdict.page_id is not None and verdict.evidence is not Evidence.TEXT:
+        if verdict.page_id is not None and verdict.is_doubtful:
             held = Held(request, priority, why)
             self._held.keep(verdict.page_id, self._fingerprint(request), held)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.job import job_dir
 
-from neardup.detection.rule import Evidence
 from neardup.detection.suspect_clusters import ClusterWatch
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy import summary
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from neardup.detection.rule import Evidence
     from neardup.detection.verdict import Verdict
     from neardup.scrapy.links import Links, PageLinks
     from neardup.scrapy.options import Options
@@ -232,7 +232,7 @@ class Outcomes:
         assert verdict.page_id is not None
         counted = _AsBefore(verdict.evidence, verdict.distance, verdict.canonical_id)
         self._count_as(counted, 1)
-        if verdict.evidence is not Evidence.TEXT:
+        if verdict.is_doubtful:
             self._doubtful[verdict.page_id] = counted
             self._doubtful.move_to_end(verdict.page_id)
             if len(self._doubtful) > _MOST_DOUBTFUL:

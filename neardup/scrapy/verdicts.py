@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from neardup.detection.rule import Evidence
-
 if TYPE_CHECKING:
     from scrapy.http import Response
 
@@ -32,7 +30,7 @@ class DoubtfulResponses:
 
     def judged(self, response: Response, verdict: Verdict) -> None:
         """Note the last response of a page."""
-        if verdict.page_id is not None and verdict.evidence not in {None, Evidence.TEXT}:
+        if verdict.page_id is not None and verdict.is_doubtful:
             self._responses[verdict.page_id] = response
 
     def correct(self, verdict: Verdict) -> None:

@@ -21,7 +21,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
-from neardup.detection.rule import Evidence, Rule
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import CANONICAL, Kind
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
@@ -72,14 +72,14 @@ class Found:
     pending: list[Finding] = field(default_factory=list)
 
 
-def check(connection: Connection, rules: Mapping[int, Rule], *, limit: int) -> Found:
-    """Check all invariants; ``rules``: those of the crawls by their ids, as far as known; ``limit``: examples
+def check(connection: Connection, distances: Mapping[int, int], *, limit: int) -> Found:
+    """Check all invariants; ``distances``: the largest of each crawl's rule, by crawl; ``limit``: examples
     of each.
 
     The connection should see one state of the tables (:func:`neardup.store.transfer.snapshot_of`): a crawl
     may be writing.
     """
-    invariants = [*INVARIANTS, _within_the_rule(rules)]
+    invariants = [*INVARIANTS, _within_the_rule(distances)]
     found = Found(len(invariants))
     for invariant in (*invariants, *UNFINISHED):
         broken = Finding(invariant.name, invariant.meaning)
@@ -355,20 +355,21 @@ UNFINISHED = (
 """What a crawl that runs, or was killed, has left open: always pending, never broken."""
 
 
-def _within_the_rule(rules: Mapping[int, Rule]) -> Invariant:
+def _within_the_rule(distances: Mapping[int, int]) -> Invariant:
     """A relation keeps the crawl that found it first, though a later crawl may have measured it anew.
 
-    So a relation is within the rule of one of these crawls.
+    So a relation is within the distance of one of these crawls. What is rare may have decided beside the
+    distance, and its resemblance is not stored.
     """
-    loosest, limits = Rule(0, 0.0), list[tuple[int, Rule]]()
-    for crawl_id in sorted(rules, reverse=True):
-        rule = rules[crawl_id]
-        loosest = Rule(max(loosest.max_distance, rule.max_distance), 0.0)
+    loosest, limits = 0, list[tuple[int, int]]()
+    for crawl_id in sorted(distances, reverse=True):
+        loosest = max(loosest, distances[crawl_id])
         limits.append((crawl_id, loosest))
     broken: list[ColumnElement[bool]] = [false()]
-    for rule, group in groupby(limits, key=lambda limit: limit[1]):
+    for distance, group in groupby(limits, key=lambda limit: limit[1]):
         crawl_ids = [crawl_id for crawl_id, _ in group]
-        broken.append(and_(_relation.crawl_id.between(crawl_ids[-1], crawl_ids[0]), ~_is_match(rule)))
+        of_these = _relation.crawl_id.between(crawl_ids[-1], crawl_ids[0])
+        broken.append(and_(of_these, _relation.hamming_distance > distance))
     return Invariant(
         "relations are within the rule",
         "Every relation is within the distance of the crawl that found it, or of a later one.",
@@ -380,11 +381,3 @@ def _within_the_rule(rules: Mapping[int, Rule]) -> Invariant:
             _relation.crawl_id,
         ).where(or_(*broken)),
     )
-
-
-def _is_match(rule: Rule) -> ColumnElement[bool]:
-    """As :meth:`neardup.detection.rule.Rule.evidence`, as far as the tables tell.
-
-    What is rare may have decided, and its resemblance is not stored.
-    """
-    return _relation.hamming_distance <= rule.max_distance

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sqlalchemy import bindparam, delete, select, update
 
-from neardup.detection.headlines import compare_many
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
+from neardup.detection.verification import stored_evidence
 from neardup.fingerprint import hamming, sketch
 from neardup.store.frequencies import frequencies_of
 from neardup.store.schema import duplicate_values, simhash_values
@@ -228,23 +228,16 @@ class _Pages:
             first, rest = int(left[0]), left[1:]
             distances = hamming.distances(self._values[rest], int(self._values[first]))
             estimates = self._estimates(rest, first)
-            # Where what is rare is not at hand, pages that do not match as a whole do not match at all.
-            near = np.flatnonzero(rule.are_matches(distances, estimates))
-            places = rest[near].tolist()
-            likenesses = compare_many(
-                self._headlines[first],
-                self.hosts[first],
-                self._headlines[rest[near]],
-                [self.hosts[place] for place in places],
-                frequencies,
-            )
+            places = rest.tolist()
+            others = self._headlines[rest], [self.hosts[place] for place in places]
+            page = self._headlines[first], self.hosts[first]
+            reasons = stored_evidence(rule, frequencies, page, others, distances=distances, wholes=estimates)
             followers: list[dict[str, Any]] = []
             taken = np.zeros(rest.size, dtype=np.bool_)
-            for at, place, likeness in zip(near.tolist(), places, likenesses, strict=True):
+            for at, (place, reason) in enumerate(zip(places, reasons, strict=True)):
                 distance, estimate = int(distances[at]), float(estimates[at])
-                evidence: Evidence | None = Evidence.TEXT
-                if distance or estimate < 1.0 or self._digests[place] != self._digests[first]:
-                    evidence = rule.evidence(estimate, likeness)
+                is_copy = not distance and estimate == 1.0 and self._digests[place] == self._digests[first]
+                evidence = Evidence.TEXT if is_copy else reason
                 if evidence is None:
                     continue
                 taken[at] = True

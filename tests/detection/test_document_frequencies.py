@@ -274,14 +274,14 @@ class TestHeadlines:
         for title in ("The same", "Same the", "Another one"):
             host = frequencies.count(HOST, np.empty(0, dtype=np.uint64), of_texts(title, "Here"))
 
-        assert host.headline_counts(word_keys(of_texts("same another here lost")[:4])).tolist() == [
+        assert host.headlines.of(word_keys(of_texts("same another here lost")[:4])).tolist() == [
             2,
             1,
             3,
             0,
         ]
-        assert host.headline_counts(whole_keys(of_texts("the same", "here"))).tolist() == [2, 3]
-        assert host.headline_counts(whole_keys(of_texts("another one", "there"))).tolist() == [1, 0]
+        assert host.headlines.of(whole_keys(of_texts("the same", "here"))).tolist() == [2, 3]
+        assert host.headlines.of(whole_keys(of_texts("another one", "there"))).tolist() == [1, 0]
 
     def test_a_title_is_no_heading(self) -> None:
         titles = whole_keys(np.stack([of_texts("name", ""), of_texts("", "name")]))

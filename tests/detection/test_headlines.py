@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.detection.document_frequencies import RARE_PAGES, DocumentFrequencies
-from neardup.detection.headlines import Likeness, compare, compare_many
+from neardup.detection.headlines import Likeness, compare_many
 from neardup.text.headline import none, of_texts
 
 HOST, OTHER = "a.example", "b.example"
@@ -34,8 +34,8 @@ def likeness(
     hosts: tuple[str, str] = (HOST, HOST),
 ) -> Likeness:
     one, two = of_texts(*own), of_texts(*other)
-    found = compare(one, two, own_host=hosts[0], other_host=hosts[1], frequencies=frequencies)
-    mirrored = compare(two, one, own_host=hosts[1], other_host=hosts[0], frequencies=frequencies)
+    (found,) = compare_many(one, hosts[0], two[np.newaxis], hosts[1:], frequencies)
+    (mirrored,) = compare_many(two, hosts[1], one[np.newaxis], hosts[:1], frequencies)
     assert found is mirrored
     return found
 
@@ -124,7 +124,7 @@ def test_many_are_compared_as_each_by_itself() -> None:
     found = compare_many(own, HOST, headlines, hosts, frequencies)
 
     assert found == [
-        compare(own, one, own_host=HOST, other_host=host, frequencies=frequencies)
+        compare_many(own, HOST, one[np.newaxis], [host], frequencies)[0]
         for one, host in zip(headlines, hosts, strict=True)
     ]
     assert set(found) == {SAME, DIFFERENT, UNKNOWN}

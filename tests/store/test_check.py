@@ -10,9 +10,8 @@ import sqlalchemy as sa
 
 from crawler.spiders.site import SiteSpider
 from neardup.cli.main import main
-from neardup.cli.rules import rules_by_crawl
+from neardup.cli.rules import distances_by_crawl
 from neardup.detection.known_pages import PAGES_PER_CRAWL
-from neardup.detection.rule import Rule
 from neardup.detection.verdict import Kind
 from neardup.fingerprint.scheme import Scheme
 from neardup.store.check import INVARIANTS, check
@@ -96,7 +95,7 @@ def copy_row(connection: sa.Connection, table: sa.Table, row_id: int | None = No
 
 def names(connection: sa.Connection) -> tuple[list[str], list[str]]:
     """What is broken, and what is pending."""
-    found = check(connection, rules_by_crawl(settings_by_crawl(connection)), limit=5)
+    found = check(connection, distances_by_crawl(settings_by_crawl(connection)), limit=5)
     return [finding.name for finding in found.broken], [finding.name for finding in found.pending]
 
 
@@ -196,7 +195,7 @@ class TestRules:
             with store.engine.connect() as connection:
                 connection.execute(sa.text("UPDATE duplicate_values SET crawl_id = 2"))
 
-                found = check(connection, {1: Rule(first), 2: Rule(second)}, limit=1)
+                found = check(connection, {1: first, 2: second}, limit=1)
 
                 assert [finding.name for finding in found.broken] == [WITHIN_THE_RULE] * broken
 

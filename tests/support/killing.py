@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from neardup.cli.rules import rules_by_crawl
+from neardup.cli.rules import distances_by_crawl
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.fingerprint.scheme import Scheme
 from neardup.scrapy.restart import Restart
@@ -151,7 +151,7 @@ def broken_tables(url: str, *, at_rest: bool = False) -> list[str]:
     left to the next one either.
     """
     with Store.open(url, scheme=None) as store, snapshot_of(store) as connection:
-        found = check.check(connection, rules_by_crawl(settings_by_crawl(connection)), limit=3)
+        found = check.check(connection, distances_by_crawl(settings_by_crawl(connection)), limit=3)
     left = [
         finding for finding in found.pending if finding.name != "crawls have ended"
     ]  # one that died never

@@ -1,4 +1,4 @@
-"""The sketches of canonical pages, by row number: what a match is verified by."""
+"""The sketches of canonical pages, or their headlines, by row number: what a match is verified by."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _AT_ONCE = 1 << 16
 """Sketches gathered together for a snapshot."""
 
 
-class KnownSketches:
-    """Compact sketches of ``size`` places.
+class KnownBits:
+    """Compact sketches of ``size`` places, or other bits, as many of each page.
 
     The memory is four bytes a page, and ``size`` bits for each page that has a sketch. Nothing is copied to
     make room. The sketches of a snapshot stay where they are mapped.
@@ -125,7 +125,7 @@ class KnownSketches:
     @classmethod
     def from_arrays(
         cls, size: int, arrays: Mapping[str, npt.NDArray[Any]], canonical: npt.NDArray[np.int32]
-    ) -> KnownSketches:
+    ) -> KnownBits:
         """Take over what :meth:`arrays` gave, of pages that have these canonical pages, shape (n,);
         SnapshotError if these are not the sketches of the canonical ones.
         """

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.detection import snapshot
-from neardup.detection.known_sketches import KnownSketches
+from neardup.detection.known_bits import KnownBits
 from neardup.detection.snapshot import SnapshotError
 from neardup.errors import ConfigurationError
 
@@ -24,19 +24,19 @@ def drawn(seed: int) -> Any:
     return np.random.default_rng(seed).integers(0, 2**64, SIZE // 64, dtype=np.uint64)
 
 
-def saved(known: KnownSketches, pages: int, folder: Any) -> dict[str, Any]:
+def saved(known: KnownBits, pages: int, folder: Any) -> dict[str, Any]:
     snapshot.save(folder / "s", kind="test", meta={}, arrays=known.arrays(pages))
     return snapshot.load(folder / "s", kind="test").arrays
 
 
-def loaded(arrays: dict[str, Any], pages: int) -> KnownSketches:
+def loaded(arrays: dict[str, Any], pages: int) -> KnownBits:
     """The sketches of a snapshot; the pages that have none are duplicates of one that is not there."""
     canonical = np.full(pages, -1, dtype=np.int32)
     canonical[arrays["rows"]] = arrays["rows"]
-    return KnownSketches.from_arrays(SIZE, arrays, canonical)
+    return KnownBits.from_arrays(SIZE, arrays, canonical)
 
 
-def check(known: KnownSketches, expected: dict[int, int], pages: int) -> None:
+def check(known: KnownBits, expected: dict[int, int], pages: int) -> None:
     rows = np.array(sorted(expected))
     assert known.arrays(pages)["rows"].tolist() == rows.tolist()
     assert known.of(rows).tolist() == [drawn(expected[row]).tolist() for row in rows.tolist()]
@@ -45,7 +45,7 @@ def check(known: KnownSketches, expected: dict[int, int], pages: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_is_put_dropped_and_loaded(seed: int, tmp_path: Any) -> None:
     chance = random.Random(seed)
-    known, expected = KnownSketches(SIZE), dict[int, int]()
+    known, expected = KnownBits(SIZE), dict[int, int]()
     for step in range(3000):
         row = chance.randrange(2500)
         if chance.random() < 0.3:
@@ -63,7 +63,7 @@ def test_whatever_is_put_dropped_and_loaded(seed: int, tmp_path: Any) -> None:
 def test_many_pages_and_their_snapshot_take_no_time_of_what_is_only_reserved(tmp_path: Any) -> None:
     # From 131,072 slots on, address space for 2^32 of them is reserved: whoever looked at all of it took 20
     # seconds.
-    known = KnownSketches(SIZE)
+    known = KnownBits(SIZE)
     rows = (0, 5, 200_000, 262_149)
     for row in rows:
         known.put(row, drawn(row))
@@ -75,7 +75,7 @@ def test_many_pages_and_their_snapshot_take_no_time_of_what_is_only_reserved(tmp
 
 
 def test_places_of_dropped_sketches_are_used_again() -> None:
-    known = KnownSketches(SIZE)
+    known = KnownBits(SIZE)
     for row in range(10_000):
         known.put(row, drawn(row))
         known.drop(row)
@@ -84,7 +84,7 @@ def test_places_of_dropped_sketches_are_used_again() -> None:
 
 
 def test_what_is_mapped_already_is_not_copied(tmp_path: Any) -> None:
-    known = KnownSketches(SIZE)
+    known = KnownBits(SIZE)
     for row in range(100):
         known.put(row, drawn(row))
     known = loaded(saved(known, 100, tmp_path), 100)
@@ -119,14 +119,14 @@ def test_what_is_mapped_already_is_not_copied(tmp_path: Any) -> None:
 def test_arrays_that_do_not_fit_are_refused(broken: dict[str, Any]) -> None:
     canonical = np.array([0, 0, -1, 3, 3, -1, -1, -1, -1, -1], dtype=np.int32)
     with pytest.raises(SnapshotError, match="sketches"):
-        KnownSketches.from_arrays(SIZE, broken, canonical)
+        KnownBits.from_arrays(SIZE, broken, canonical)
 
 
 def test_sizes() -> None:
     with pytest.raises(ConfigurationError, match="sketch_size must be a multiple of 64"):
-        KnownSketches(100)
+        KnownBits(100)
     with pytest.raises(ValueError, match="a sketch of 64 places among those of 256"):
-        KnownSketches(SIZE).put(0, np.zeros(1, dtype=np.uint64))
+        KnownBits(SIZE).put(0, np.zeros(1, dtype=np.uint64))
 
 
 @settings(deadline=None)
@@ -141,7 +141,7 @@ def test_sizes() -> None:
     st.booleans(),
 )
 def test_many_at_once_are_as_one_by_one(steps: list[tuple[list[int], bool]], mapped: bool) -> None:
-    known, plain, seed = KnownSketches(SIZE), KnownSketches(SIZE), 0
+    known, plain, seed = KnownBits(SIZE), KnownBits(SIZE), 0
     if mapped:
         arrays: dict[str, Any] = {
             "rows": np.arange(0, 3000, 3),
@@ -167,7 +167,7 @@ def test_many_at_once_are_as_one_by_one(steps: list[tuple[list[int], bool]], map
 
 
 def test_many_of_another_size_are_refused() -> None:
-    known = KnownSketches(SIZE)
+    known = KnownBits(SIZE)
     with pytest.raises(ValueError, match=r"2 sketches of 256 places, not an array \(2, 3\)"):
         known.put_many([0, 1], np.zeros((2, 3), dtype=np.uint64))
 
@@ -176,7 +176,7 @@ def test_many_of_another_size_are_refused() -> None:
 
 @pytest.mark.parametrize("row", [1, 5000])
 def test_pages_that_are_not_canonical_resemble_none(row: int) -> None:
-    known = KnownSketches(SIZE)
+    known = KnownBits(SIZE)
     known.put(0, drawn(0))
 
     assert known.of(np.array([0, row])).tolist() == [drawn(0).tolist(), [0] * (SIZE // 64)]
