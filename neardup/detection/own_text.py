@@ -80,6 +80,7 @@ class OwnText:
         self._counts = host.counts(reading.shingles[:MOST_COUNTED])
         self._highest = int(self._counts.max(initial=0))
         self._found: dict[int, OwnPlaces | None] = {}
+        """By how many of the shingles that were looked up are rare: a higher limit takes these, and more."""
 
     def places(self, cluster: int = 0) -> OwnPlaces | None:
         """The rare places, for a comparison with a canonical page of so many duplicates. None: too little is
@@ -88,9 +89,14 @@ class OwnText:
         The pages of one cluster are no evidence that what they share is template. So what stands on no more
         pages than the limit beside the cluster counts as rare.
         """
-        if cluster not in self._found:
-            self._found[cluster] = self._places(self._limit + cluster)
-        return self._found[cluster]
+        limit = self._limit + cluster
+        if self._highest <= limit:
+            return None
+        rare = self._counts <= limit
+        number = int(np.count_nonzero(rare))
+        if number not in self._found:
+            self._found[number] = self._places(rare)
+        return self._found[number]
 
     def resemblance(self, stored: Compact, whole: float, cluster: int) -> float | None:
         """R' of the module's docstring for the sketch of a canonical page of so many duplicates; None if
@@ -108,12 +114,10 @@ class OwnText:
             return True
         return int(np.count_nonzero(self._counts > self._limit)) <= DOUBTFUL_SHARE * self._counts.size
 
-    def _places(self, limit: int) -> OwnPlaces | None:
+    def _places(self, rare: npt.NDArray[np.bool_]) -> OwnPlaces | None:
         reading = self._reading
-        if self._highest <= limit:
-            return None
         own = np.ones(reading.shingles.size, dtype=np.bool_)
-        np.less_equal(self._counts, limit, out=own[: self._counts.size])
+        own[: rare.size] = rare
         if np.count_nonzero(own) < FEWEST_SHINGLES:
             return None
         bits = sketch.held(reading.shingles, own, reading.full_sketch)
