@@ -39,8 +39,9 @@ def compare_many(
     """Compare the headline of a page with n others, shape (n, 20), of pages of these hosts.
 
     A word that is not rare on its host says nothing: the name of a site, "print", a version. A rare number
-    says little: it may be that of a version, a chapter or a visitor, but also that of a product. A title that
-    many pages have says nothing either. Then the headings are compared.
+    says little: it may be that of a version, a chapter or a visitor, but also that of a product. So does the
+    name of a month or a weekday. A title that many pages have says nothing either. Then the headings are
+    compared.
     """
     found = np.empty(len(others), dtype=np.int8)
     own_site = frequencies.site(own_host)

@@ -4,12 +4,15 @@ The headline tells what a page is about, also where a menu is most of the page's
 of the content and changes no fingerprint.
 
 Kept are the first distinct words. Each word is 32 bits: MurmurHash3 x86 32 of its UTF-8. Bit 0 is set if the
-word is a number, and else is not.
+word is a number, or the name of a month or of a day of the week, and else is not. So "5 May" and "17 June"
+differ no more than "5.5." and "17.6." do.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mmh3
@@ -34,6 +37,11 @@ HEADING_WORDS = 8
 
 BYTES = 4 * (TITLE_WORDS + HEADING_WORDS)
 """Bytes of a headline, in memory and in the store."""
+
+DATE_WORDS = Path(__file__).with_name("date_words.txt")
+"""Names of months and days in the languages of most web pages; ``python -m tests.support.date_words`` makes
+the file.
+"""
 
 _MOST_CHARACTERS = 500
 _MOST_PIECES = 50
@@ -95,4 +103,11 @@ def _word_hashes(text: str, most: int) -> list[int]:
 
 def _hash(word: str) -> int:
     # 2 in place of 0, which stands for no word.
-    return (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & ~1 | word.isdigit()) or 2
+    counts = word.isdigit() or word in _date_words()
+    return (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & ~1 | counts) or 2
+
+
+@cache
+def _date_words() -> frozenset[str]:
+    lines = DATE_WORDS.read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if not line.startswith("#"))

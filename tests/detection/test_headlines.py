@@ -56,6 +56,9 @@ SAME, DIFFERENT, UNKNOWN = Likeness.SAME, Likeness.DIFFERENT, Likeness.UNKNOWN
         (("Alpha 1", ""), ("Beta 1", ""), DIFFERENT),
         (("Alpha 1", ""), ("Beta 2", ""), DIFFERENT),
         (("1", ""), ("2", ""), UNKNOWN),
+        (("5 May 2026", ""), ("17 June 2027", ""), UNKNOWN),
+        (("Dienstag, 5. Mai", ""), ("Mittwoch, 17. Juni", ""), UNKNOWN),
+        (("May", ""), ("Alpha", ""), DIFFERENT),
         (("1", ""), ("1", ""), SAME),
         # Without a title the headings are compared.
         (("", "Alpha"), ("", "Alpha"), SAME),

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.text import headline
-from neardup.text.headline import HEADING_WORDS, TITLE_WORDS, of_texts, of_tree
+from neardup.text.headline import DATE_WORDS, HEADING_WORDS, TITLE_WORDS, of_texts, of_tree
 from neardup.text.visible_text import decode, parse
 from neardup.text.words import words
+from tests.support.date_words import date_words
 from tests.support.places import PAGES
 
 if TYPE_CHECKING:
@@ -108,6 +109,22 @@ def test_numbers_are_told_from_words() -> None:
 
     assert [word & 1 for word in made[:6].tolist()] == [1, 1, 1, 0, 0, 0]
     assert made[TITLE_WORDS] & 1
+
+
+def test_names_of_months_and_days_are_told_from_words_as_numbers_are() -> None:
+    dates = "May October Sunday Oktober Dienstag février lundi сентября 十月 10월 สิงหาคม"
+    marked = (of_texts(dates)[:TITLE_WORDS] & 1).tolist()
+
+    # Thai words are pieces of two letters here, which may be of any word.
+    assert marked == [1] * 10 + [0] * 2
+    assert not (of_texts("Alpha Monthly Dayton")[:3] & 1).any()
+
+
+def test_the_names_are_those_of_the_cldr() -> None:
+    written = DATE_WORDS.read_text(encoding="utf-8").splitlines()[1:]
+
+    # Another release may have a name more or less.
+    assert len(set(written) ^ set(date_words())) <= 0.02 * len(written)
 
 
 def test_a_heading_of_ten_thousand_words_gives_its_first() -> None:
