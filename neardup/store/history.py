@@ -7,6 +7,8 @@ the page is not that of the last version. There are four standings: canonical (`
 A visit is compared with the last version stored, not with what its verdict says of the past. A verdict does
 not tell what standing the page had, and the past may be that of crawls that kept no history.
 
+A page that is judged again was not visited. Its last version gets the new standing.
+
 A visit that is not later than the last version stored makes none. Either the visit has been stored before (in
 a batch that was tried twice), or another crawl has seen the page since. Two crawls that meet the same change
 at once store one version. The crawl that writes the page later waits for the other crawl's transaction, and
@@ -18,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import bindparam, func, insert, select, update
 
 from neardup.detection.verdict import CANONICAL
 from neardup.fingerprint import hamming
@@ -51,6 +53,13 @@ _LAST_VERSIONS = (
 )
 """One look-up in an index a page, however long its history is."""
 
+_CORRECT = (
+    update(page_versions)
+    .where(_version.page_id == bindparam("page"), _version.seen_at == bindparam("at"))
+    .values(kind=bindparam("its_kind"))
+)
+"""The standing of a version."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
@@ -76,19 +85,27 @@ class _Last(NamedTuple):
 
 
 def add_versions(connection: Connection, crawl_id: int, visits: Mapping[int, Sequence[Visit]]) -> int:
-    """Store the versions that visits have shown, by the ids of their pages, which are stored; returns their
-    number.
+    """Store the versions that visits have shown, by the ids of their pages, which are stored; returns how
+    many rows were written.
     """
     last = {
         row.page_id: _Last(row.seen_at, row.kind, row.hash_value)
         for row in connection.execute(_LAST_VERSIONS, {"ids": list(visits)})
     }
     rows: list[dict[str, Any]] = []
+    corrected: dict[int, dict[str, Any]] = {}
     for page_id, seen in visits.items():
         before = last.get(page_id)
         for verdict, at in seen:
             value = None if verdict.fingerprint is None else verdict.fingerprint.value
             now = _Last(at, verdict.kind.value, value)
+            if verdict.again and before is not None and before.value == value:
+                before = before._replace(kind=now.kind)
+                if rows and rows[-1]["page_id"] == page_id:
+                    rows[-1]["kind"] = now.kind
+                else:
+                    corrected[page_id] = {"page": page_id, "at": before.seen_at, "its_kind": now.kind}
+                continue
             if before is not None and not _is_new_version(before, now):
                 continue
             rows.append(
@@ -103,9 +120,11 @@ def add_versions(connection: Connection, crawl_id: int, visits: Mapping[int, Seq
                 }
             )
             before = now
+    if corrected:
+        connection.execute(_CORRECT, list(corrected.values()))
     if rows:
         connection.execute(insert(page_versions), rows)
-    return len(rows)
+    return len(corrected) + len(rows)
 
 
 def versions_of(connection: Connection, page_id: int, *, limit: int) -> list[Version]:

@@ -118,6 +118,22 @@ class TestVersions:
 
         assert versions(store, 2) == [(1, "duplicate", B.value, None), (2, "unchanged", B.value, 0)]
 
+    @pytest.mark.parametrize("batches", [1, 2])
+    def test_a_verdict_that_is_corrected_is_no_version(self, store: Store, batches: int) -> None:
+        visit(store, page(1, "u", fingerprint=A))
+        crawl = store.begin_crawl(spider="s", settings={})
+        seen = duplicate(2, "v", 1, fingerprint=B, distance=DISTANCE)
+        corrected = page(2, "v", Kind.NEW, fingerprint=B, again=True)
+        for verdicts in ([seen, corrected],) if batches == 1 else ([seen], [corrected]):
+            visit(store, *verdicts, crawl_id=crawl)
+
+        assert versions(store, 2) == [(2, "new", B.value, None)]
+        assert pages_of(store)[1]["kind"] == "new"
+        assert relations_of(store) == []
+
+        visit(store, page(2, "v", Kind.UNCHANGED, fingerprint=B, own_distance=0))
+        assert versions(store, 2) == [(2, "new", B.value, None)]
+
     def test_crawls_without_history(self, store: Store) -> None:
         visit(store, page(1, "u", fingerprint=fingerprint(7)), history=False)
         assert versions(store) == []
