@@ -293,7 +293,7 @@ class Detector:
         if was_canonical and kind is not Kind.UNCHANGED:
             self.no_longer_canonical.add(page_id)
         if found is not None and found.evidence.is_doubtful:
-            self.doubts.keep(row, Doubt(page, reading))
+            self.doubts.keep(row, Doubt(page, reading, found.evidence))
         met = self._meet(found.row if found else row)
         follow, why = self._follow(found, met, always_follow=always_follow)
         return self._verdict(
@@ -357,8 +357,9 @@ class Detector:
 
     def judge_again(self, most: int) -> list[Verdict]:
         """Judge some of the duplicates again whose sites have become better known, as many as ``most``; the
-        verdicts that are others now.
+        verdicts that are others now, or surer.
         """
+        started = perf_counter()
         changed: list[Verdict] = []
         for _ in range(most):
             due = self.doubts.next_due()
@@ -367,10 +368,11 @@ class Detector:
             verdict = self._judge_again(*due)
             if verdict is not None:
                 changed.append(verdict)
+        self.search_seconds += perf_counter() - started
         return changed
 
     def judge_all_again(self) -> list[Verdict]:
-        """Judge all doubtful duplicates again, at the end; the verdicts that are others now."""
+        """Judge all doubtful duplicates again, at the end; the verdicts that are others now, or surer."""
         self.doubts.all_are_due()
         return self.judge_again(len(self.doubts))
 
@@ -383,7 +385,7 @@ class Detector:
         return None if canonical in (row, NONE) else self.pages.urls[canonical]
 
     def _judge_again(self, row: int, doubt: Doubt) -> Verdict | None:
-        page, reading = doubt
+        page, reading, evidence = doubt
         standing = self.pages.canonical[row]
         assert reading.fingerprint is not None
         assert reading.sketch is not None
@@ -395,7 +397,7 @@ class Detector:
         digest = self.verifier.scope.digest(page, reading.text_digest)
         found = self._find(page, standing, reading, digest, row)
         self.sizes.add(standing, 1)
-        if found is not None and found.row == standing:
+        if found is not None and found.row == standing and found.evidence.confidence <= evidence.confidence:
             return None
         value = reading.fingerprint.value
         canonical = found.row if found else row
@@ -403,6 +405,7 @@ class Detector:
         if found is None:
             self.doubts.drop(row)
             return self._verdict(page, row, Kind.NEW, reading, None, again=True)
+        self.doubts.keep(row, Doubt(page, reading, found.evidence))
         return self._verdict(page, row, Kind.DUPLICATE, reading, found, again=True, repeated=True)
 
     def _resolve(self, page: Address, row: int, own_distance: int | None, reading: Reading) -> Found | None:

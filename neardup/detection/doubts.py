@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from neardup.address import Address
+    from neardup.detection.rule import Evidence
     from neardup.fingerprint.reader import Reading
 
 MOST_BYTES = 64 << 20
@@ -28,10 +29,11 @@ _MOST_HOSTS = 100_000
 
 
 class Doubt(NamedTuple):
-    """A page that is a duplicate, and what it was judged by."""
+    """A page that is a duplicate, what it was judged by, and why it is one."""
 
     address: Address
     reading: Reading
+    evidence: Evidence
 
 
 class Doubts:

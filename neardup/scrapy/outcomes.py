@@ -85,10 +85,10 @@ class Outcomes:
     def correct(self, verdict: Verdict) -> int | None:
         """Count, log and store the verdict of a page that was a doubtful duplicate until now.
 
-        Returns the id of the canonical page that it had, if that is known.
+        A page that is a duplicate of the same canonical page by better evidence is stored, and not counted as
+        corrected. Returns the id of the canonical page that the page had, if that is known.
         """
         stats = self._crawler.stats
-        stats.inc_value("neardup/judged_again")
         assert verdict.page_id is not None
         before = self._doubtful.pop(verdict.page_id, None)
         if before is not None:
@@ -101,6 +101,13 @@ class Outcomes:
         self._recorder.put(verdict)
         if not verdict.is_duplicate:
             self._recorder.links_withheld(verdict.page_id, 0)
+        canonical_id = None if before is None else before.canonical_id
+        if canonical_id is None or canonical_id != verdict.canonical_id:
+            stats.inc_value("neardup/judged_again")
+            self._log_correction(verdict)
+        return canonical_id
+
+    def _log_correction(self, verdict: Verdict) -> None:
         logger.debug(
             "Judged again: %(url)s: %(kind)s%(of)s: %(reason)s",
             {
@@ -111,7 +118,6 @@ class Outcomes:
             },
             extra={"spider": self._crawler.spider},
         )
-        return None if before is None else before.canonical_id
 
     def failed_on(self, url: str, failure: Exception) -> None:
         """Count a page that the add-on failed on; the first one is logged with what went wrong."""

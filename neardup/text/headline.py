@@ -3,9 +3,9 @@
 The headline tells what a page is about, also where a menu is most of the page's text. The headline is no part
 of the content and changes no fingerprint.
 
-Kept are the first distinct words. Each word is 32 bits: MurmurHash3 x86 32 of its UTF-8. Bit 0 is set if the
-word is a number, or the name of a month or of a day of the week, and else is not. So "5 May" and "17 June"
-differ no more than "5.5." and "17.6." do.
+Kept are the first distinct words. Each word is 32 bits: MurmurHash3 x86 32 of its UTF-8. Bit 0 is set
+if the word is a number, or the name of a month or of a weekday. So "5 May" and "17 June" differ no more than
+"5.5." and "17.6." do.
 """
 
 from __future__ import annotations

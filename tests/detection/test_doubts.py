@@ -10,6 +10,7 @@ import numpy as np
 from neardup.address import Address
 from neardup.detection import doubts
 from neardup.detection.doubts import FIRST_PAGES, GROWTH, Doubt, Doubts
+from neardup.detection.rule import Evidence
 from neardup.fingerprint.reader import Reading
 from neardup.text.headline import none
 
@@ -29,7 +30,7 @@ def doubt(host: str = HOST, *, shingles: int = 10) -> Doubt:
         text_digest=1,
         headline=none(),
     )
-    return Doubt(Address(f"http://{host}/"), reading)
+    return Doubt(Address(f"http://{host}/"), reading, Evidence.WHOLE)
 
 
 def due(kept: Doubts) -> list[int]:

@@ -72,6 +72,21 @@ def test_the_same_headline_and_much_of_the_text(*, site_is_known: bool) -> None:
     assert second.confidence == evidence.confidence
 
 
+def test_a_duplicate_is_surer_once_the_site_is_known() -> None:
+    detector = Detector(DetectorOptions())
+    text = words("alpha", 300)
+    early = examined(detector, {"1": page("Alpha", text), "2": page("Alpha", f"{text} {words('more', 10)}")})[
+        "2"
+    ]
+    known(detector)
+
+    (later,) = detector.judge_all_again()
+
+    assert (early.evidence, later.evidence) == (Evidence.WHOLE, Evidence.HEADLINE)
+    assert (later.page_id, later.canonical_id, later.again) == (early.page_id, early.canonical_id, True)
+    assert detector.judge_all_again() == []
+
+
 def test_another_headline_and_next_to_the_same_text() -> None:
     """The text may be the site's template, as long as nobody knows."""
     text = words("alpha", 300)
