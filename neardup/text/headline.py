@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
+from neardup import native
 from neardup.text.visible_text import text_of_tree
 from neardup.text.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
     from lxml import etree
@@ -47,6 +48,9 @@ _MOST_CHARACTERS = 500
 _MOST_PIECES = 50
 """Pieces of text in one title that are read."""
 
+_MOST_HEADINGS = 20
+"""Headings that are looked at for words."""
+
 
 def none() -> Headline:
     """The headline of a page that has neither title nor heading: zeros."""
@@ -64,7 +68,7 @@ def of_tree(root: etree._Element) -> Headline:
     title = (" ".join(map(str, islice(element.itertext(), _MOST_PIECES))) for element in titles)
     _put(made, 0, _first_words(title, TITLE_WORDS))
     # As the page shows it, without scripts and pictures.
-    headings = (text_of_tree(element, alt_texts=False) for element in root.iter("h1"))
+    headings = (text_of_tree(element, alt_texts=False) for element in _headings(root))
     _put(made, TITLE_WORDS, _first_words(headings, HEADING_WORDS))
     return made
 
@@ -75,6 +79,26 @@ def of_texts(title: str, heading: str = "") -> Headline:
     _put(made, 0, _word_hashes(title, TITLE_WORDS))
     _put(made, TITLE_WORDS, _word_hashes(heading, HEADING_WORDS))
     return made
+
+
+def _headings(root: etree._Element) -> Iterator[etree._Element]:
+    element = heading_after(root, None)
+    for _ in range(_MOST_HEADINGS):
+        if element is None:
+            return
+        yield element
+        element = heading_after(root, element)
+
+
+@native.twin
+def heading_after(root: etree._Element, after: etree._Element | None) -> etree._Element | None:
+    """The first ``h1`` of a tree in document order after an element of the tree; None: there is none."""
+    headings = root.iter("h1")
+    if after is not None:
+        for element in headings:
+            if element is after:
+                break
+    return next(headings, None)
 
 
 def to_bytes(headline: Headline) -> bytes:

@@ -17,10 +17,14 @@ from neardup.text.visible_text import decode, parse
 from neardup.text.words import words
 from tests.support.date_words import date_words
 from tests.support.places import PAGES
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
+    from lxml import etree
+
     from neardup.text.headline import Headline
 
+IN_PYTHON = python_twin(headline).heading_after
 FILES = sorted(PAGES.rglob("*.html"))
 
 
@@ -102,6 +106,22 @@ def test_words_are_kept_once_and_as_the_text_has_them() -> None:
     assert same(of_texts("Word WORD word, other."), of_texts("word other"))
     assert same(of_texts("é"), of_texts("e\u0301"))
     assert of_texts("one two")[:2].tolist() == [of_texts(word)[0] for word in ("one", "two")]
+
+
+@given(
+    st.lists(st.sampled_from(["<h1>", "</h1>", "<p>", "<div>", "</div>", "<svg>", "<h1/>", "<!-- -->", "x"]))
+)
+def test_headings_are_those_of_the_twin(parts: list[str]) -> None:
+    root = parse("<body>" + "".join(parts))
+    assert root is not None
+    below = root.find("body")
+    for top in (root, below if below is not None else root):
+        found: list[etree._Element | None] = [None]
+        while (element := headline.heading_after(top, found[-1])) is not None:
+            assert IN_PYTHON(top, found[-1]) is element
+            found.append(element)
+        assert IN_PYTHON(top, found[-1]) is None
+        assert found[1:] == list(top.iter("h1"))
 
 
 def test_numbers_are_told_from_words() -> None:
