@@ -5,6 +5,7 @@ connects to.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -91,7 +92,25 @@ def key_of(encoded: bytes) -> bytes:
 def host_of(url: str) -> str:
     """Host of a URL in lower case and, if it is international, in the form that it has in requests; "" if
     there is none.
+
+    >>> host_of("http://user@A.Example.:80/x"), host_of("http://Bücher.example?q=//y"), host_of("/x")
+    ('a.example', 'xn--bcher-kva.example', '')
     """
+    # What comes after the authority says nothing of the host, and few sites are met at a time.
+    authority = _AUTHORITY.match(url)
+    return _read_host(url) if authority is None else _host_of_authority(authority[0])
+
+
+_AUTHORITY = re.compile(r"[^/?#]{0,20}//[^/?#]{0,300}(?=[/?#])")
+"""A scheme and an authority of a usual length."""
+
+
+@lru_cache(_HOSTS_REMEMBERED)
+def _host_of_authority(url: str) -> str:
+    return _read_host(url)
+
+
+def _read_host(url: str) -> str:
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
         return host if host.isascii() else host.encode("idna").decode("ascii")

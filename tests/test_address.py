@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scrapy.http import HtmlResponse, Request
 from scrapy.utils.test import get_crawler
 
 from crawler.spiders.site import SiteSpider
-from neardup.address import Address
+from neardup.address import Address, host_of
 from neardup.detection.endless import EndlessWatch
 from neardup.detection.scope import DOMAIN, HOST, Scope
 from neardup.detection.suspect_clusters import FEWEST_ADDRESSES, ClusterWatch
@@ -88,3 +91,37 @@ def test_an_address_is_of_one_site_with_and_without_the_standard_port() -> None:
     flags = [watch.judged(url, 1) for url in urls]
 
     assert flags[-1] == (FEWEST_ADDRESSES, FEWEST_ADDRESSES)
+
+
+_PIECES = [
+    "http",
+    ":",
+    "/",
+    "//",
+    "?",
+    "#",
+    "a",
+    "A.b",
+    "@",
+    "[",
+    "::1",
+    "]",
+    "\t",
+    "\n",
+    " ",
+    "ü",
+    "％",
+    "80",
+]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join))
+def test_the_host_is_that_of_the_standard_library(url: str) -> None:
+    """However little of the URL is read."""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        wanted = host.encode("idna").decode("ascii") if not host.isascii() else host
+    except ValueError:
+        wanted = ""
+
+    assert host_of(url) == wanted
