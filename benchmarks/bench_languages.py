@@ -15,7 +15,8 @@ Three kinds of sources:
 - text without HTML, one page a file or chapter, one paragraph a message or verse: Firefox's messages and the
   Mishnah.
 
-All is judged by ``Detector(DetectorOptions())``, the sources of a language as sites of one crawl.
+All is judged by ``Detector(DetectorOptions())``, the sources of a language as sites of one crawl. What counts
+is the verdict in the end: doubtful duplicates are judged again when more of a site is known.
 
 1. All pages are examined in random order, then edited versions of at most 300 of them under other URLs. Each
    kind of edit has a crawl of its own. An edit is found if the edited page is a duplicate of its original or
@@ -51,7 +52,8 @@ import regex
 from lxml import etree
 
 from benchmarks.provenance import header
-from neardup.detection.detector import Detector, DetectorOptions
+from benchmarks.recorder import Recorder
+from neardup.detection.detector import AGAIN
 from neardup.detection.rule import MIN_FEATURES
 from neardup.detection.verdict import Kind
 from neardup.fingerprint import sketch
@@ -63,7 +65,6 @@ from neardup.text.words import words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from neardup.detection.verdict import Verdict
 
 Found: TypeAlias = "Iterator[tuple[str, str]]"
 """Names and HTML of pages."""
@@ -434,24 +435,26 @@ class Miss(NamedTuple):
 
 
 def edited_crawl(pages: list[Page], editor: Editor, kind: str, changed: bool) -> tuple[Tally, list[Miss]]:
-    """All pages, then the edited versions of some."""
-    detector = Detector(DetectorOptions())
+    """All pages, then the edited versions of some; what is said of them in the end."""
+    recorder = Recorder()
     before = {page: editor.parts(page, 0).into(page) if changed else page.html for page in pages}
-    originals: dict[Page, Verdict] = {
-        page: detector.examine_html(page.url, html) for page, html in before.items()
-    }
-    tally = Tally()
-    misses = []
+    for page, html in before.items():
+        examine(recorder, page.url, html)
+    after = {}
     for page in pages[:MOST_EDITED]:
         parts = editor.parts(page, 0) if changed else Parts()
-        after = parts._replace(**{kind: getattr(editor.parts(page, 1), kind)}).into(page)
-        verdict = detector.examine_html(f"{page.url}?edited", after)
-        original = originals[page]
+        after[page] = parts._replace(**{kind: getattr(editor.parts(page, 1), kind)}).into(page)
+        examine(recorder, edited(page), after[page])
+    recorder.judge_all_again()
+    tally = Tally()
+    misses = []
+    for page, html in after.items():
+        original, verdict = recorder.verdicts[page.url], recorder.verdicts[edited(page)]
         if original.kind is Kind.TOO_SHORT:
             tally.short += 1
             continue
         found = verdict.is_duplicate and verdict.canonical_url in {page.url, original.canonical_url}
-        resemblance = sketch.resemblance(shingles_of(page.url, before[page]), shingles_of(page.url, after))
+        resemblance = sketch.resemblance(shingles_of(page.url, before[page]), shingles_of(page.url, html))
         tally.found += found
         tally.of_other += verdict.is_duplicate and not found
         tally.missed += not verdict.is_duplicate
@@ -464,6 +467,17 @@ def edited_crawl(pages: list[Page], editor: Editor, kind: str, changed: bool) ->
             reason = f"{verdict.kind.value}: {verdict.reason}"
             misses.append(Miss(resemblance, name, page.url, len(page.words), reason))
     return tally, misses
+
+
+def edited(page: Page) -> str:
+    """URL of the edited version."""
+    return f"{page.url}?edited"
+
+
+def examine(recorder: Recorder, url: str, html: str) -> None:
+    """Judge a page, and others again that are due, as a crawl does."""
+    recorder.examine_html(url, html)
+    recorder.judge_again(AGAIN)
 
 
 class Pair(NamedTuple):
@@ -480,18 +494,18 @@ def crawl_apart(pages: list[Page], editor: Editor | None) -> tuple[Counter[Kind]
     The resemblance is that of the pages as packaged, also if an editor gives all pages the same menu, and a
     date, an advertisement and a counter each.
     """
-    detector = Detector(DetectorOptions())
+    recorder = Recorder()
     by_url = {page.url: page for page in pages}
-    kinds: Counter[Kind] = Counter()
-    pairs = []
     for page in pages:
-        html = editor.parts(page, 0).into(page) if editor else page.html
-        verdict = detector.examine_html(page.url, html)
-        kinds[verdict.kind] += 1
+        examine(recorder, page.url, editor.parts(page, 0).into(page) if editor else page.html)
+    recorder.judge_all_again()
+    kinds = Counter(verdict.kind for verdict in recorder.verdicts.values())
+    pairs = []
+    for url, verdict in recorder.verdicts.items():
         if verdict.is_duplicate:
             assert verdict.canonical_url is not None
-            exact = sketch.resemblance(page.shingles, by_url[verdict.canonical_url].shingles)
-            pairs.append(Pair(exact, page.url, verdict.canonical_url, verdict.distance, verdict.resemblance))
+            exact = sketch.resemblance(by_url[url].shingles, by_url[verdict.canonical_url].shingles)
+            pairs.append(Pair(exact, url, verdict.canonical_url, verdict.distance, verdict.resemblance))
     return kinds, sorted(pairs)
 
 
