@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from neardup.detection.verdict import Verdict
 
 SURE = 0.9
-"""Least confidence with which items are dropped and callbacks are not called. Without the same
-headline or text it is not enough, because the template of the site may be what is alike. Deferring waits for nothing,
+"""Least confidence with which items are dropped and callbacks are not called. Without the same headline or
+text it is not enough, because the template of the site may be what is alike. Deferring waits for nothing,
 because a deferred request is made all the same.
 """
 
