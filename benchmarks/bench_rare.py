@@ -1,7 +1,7 @@
 """How well two pages can be compared by what is rare on their site, and what that costs.
 
-Run as ``python -m benchmarks.bench_rare --site NAME=FOLDER[,FOLDER…] …``. A shingle is rare if it stands on at
-most max(6, 2 %) of the pages of the site, counted exactly. The truth is the exact resemblance of the rare
+Run as ``python -m benchmarks.bench_rare --site NAME=FOLDER[,FOLDER…] …``. A shingle is rare if it stands on
+at most max(6, 2 %) of the pages of the site, counted exactly. The truth is the exact resemblance of the rare
 shingles of both pages. Pages with fewer than 11 rare shingles take no part: there the whole text decides.
 
 Pairs are those within the default distance in bits. Half are drawn from all, half from those whose rare
@@ -28,7 +28,7 @@ import argparse
 import random
 import sys
 import time
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +42,6 @@ from neardup.detection.document_frequencies import RARE_PAGES, RARE_SHARE
 from neardup.detection.own_text import FEWEST_PLACES, FEWEST_SHINGLES, OwnPlaces
 from neardup.detection.rule import SAME_HEADLINE, VERIFY
 from neardup.fingerprint import sketch
-from neardup.text import feature_kernels
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -79,7 +78,7 @@ class Known:
         self._shingles, self._counts = np.unique(every, return_counts=True)
         self._of: dict[int, Ints] = {}
         self.limit = max(RARE_PAGES, int(RARE_SHARE * len(pages)))
-        self.dictionary = zstd.train_dict([page.text for page in pages], DICTIONARY)
+        self.dictionary = dictionary_of([page.text for page in pages])
 
     @cached_property
     def by_hash(self) -> dict[int, int]:
@@ -212,6 +211,14 @@ class KeptText(Method):
 METHODS = (Places(), SecondSketch(), WeightedSketch(), LeastHashes(), FilteredHashes(), KeptText())
 
 
+def dictionary_of(texts: Sequence[bytes]) -> zstd.ZstdDict:
+    """A dictionary for texts of a site: the first texts as they are, the most of which is template.
+
+    A dictionary learned by zstd's own trainer needs thousands of texts, and was no smaller here.
+    """
+    return zstd.ZstdDict(b"".join(texts)[:DICTIONARY], is_raw=True)
+
+
 def hashes_of(shingles: Hashes) -> npt.NDArray[np.uint32]:
     """32-bit hashes of shingles."""
     return (mixed(shingles, 0) >> np.uint64(32)).astype(np.uint32)
@@ -228,9 +235,9 @@ def mixed(values: npt.NDArray[np.uint64], salt: int) -> npt.NDArray[np.uint64]:
 def darts(shingles: Hashes, weights: Floats) -> sketch.Compact:
     """One bit of each of 1,024 weighted samples of shingles, whose weights are at most 1.
 
-    Darts are thrown at the height of each shingle at the times of a Poisson process. A dart counts if it hits
-    below the weight. It belongs to one of the samples, and the first dart of a sample is the sample. Two pages
-    agree in a sample with the probability Σ min / Σ max of their weights.
+    Darts are thrown at each shingle at the times of a Poisson process, at heights from 0 to 1. A dart counts
+    if it hits below the weight. Each dart is for one of the samples, and the first one is the sample. Two
+    pages agree in a sample with the probability Σ min / Σ max of their weights.
     """
     size = sketch.SIZE
     # With so many darts hardly a sample has none (Christiani 2020).
@@ -286,13 +293,15 @@ def compared(pages: list[Page]) -> tuple[list[Compared], Known, Known]:
     """The pairs of a site by every method; what is known of the site at the end, and early."""
     random.Random(1).shuffle(pages)
     known, early = Known(pages), Known(pages[: max(2, int(EARLY * len(pages)))])
+    store = cache(lambda method, page, then: method.store(page, then)[0])
+    prepare = cache(lambda method, page: method.prepare(page, known))
     found = []
     for exact, a, b in near_pairs(pages, known):
         made: tuple[list[float | None], list[float | None]] = ([], [])
         for method in METHODS:
-            own = method.prepare(b, known)
+            own = prepare(method, b)
             for answers, then in zip(made, (known, early), strict=True):
-                answers.append(method.compare(method.store(a, then)[0], own, known))
+                answers.append(method.compare(store(method, a, then), own, known))
         found.append(Compared(a, b, exact, *made))
     return found, known, early
 

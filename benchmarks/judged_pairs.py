@@ -182,7 +182,7 @@ def versions(site: Site, most: int) -> Iterator[Pair]:
             if before is None or NUMBERED.search(page.name):
                 continue
             alike = sketch.resemblance(before.shingles, page.shingles)
-            if LEAST_OF_VERSIONS <= alike and before.reading.text_digest != page.reading.text_digest:
+            if alike >= LEAST_OF_VERSIONS and before.reading.text_digest != page.reading.text_digest:
                 kind = "version" if alike >= REVISED else "revised"
                 found.append(Pair(kind, True, site, before, page))
     for kind in ("version", "revised"):
@@ -343,20 +343,22 @@ def _revision(html: str, other: Page, chance: Random, *, renamed: bool) -> str |
     too few paragraphs.
     """
     root = parse(html)
-    paragraphs = (
-        [] if root is None else [p for p in root.iter("p") if len(" ".join(p.itertext()).split()) >= 10]
-    )
+    paragraphs = [] if root is None else [p for p in root.iter("p") if len(_words_of(p)) >= 10]
     if root is None or len(paragraphs) < PARAGRAPHS:
         return None
     replaced = {0, *chance.sample(range(1, len(paragraphs)), max(1, round(SHARE_REVISED * len(paragraphs))))}
     for place in replaced:
-        size = len(" ".join(paragraphs[place].itertext()).split())
+        size = len(_words_of(paragraphs[place]))
         _set_text(paragraphs[place], " ".join(_run_of_words(other, size, chance)))
     if renamed:
-        words = " ".join(paragraphs[-1].itertext()).split()
+        words = _words_of(paragraphs[-1])
         for heading in [*root.iter("title", "h1")][:2]:
             _set_text(heading, " ".join(words[:7]))
     return etree.tostring(root, encoding="unicode", method="html")
+
+
+def _words_of(element: etree._Element) -> list[str]:
+    return " ".join(map(str, element.itertext())).split()
 
 
 def _set_text(element: etree._Element, text: str) -> None:
