@@ -19,6 +19,7 @@ import gzip
 import json
 import sys
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -29,6 +30,7 @@ from benchmarks import judged_pairs
 from benchmarks.judged_pairs import OPTIONS, READER, Page, Pair, Site
 from benchmarks.provenance import header
 from neardup.address import Address
+from neardup.detection import rule
 from neardup.detection.cluster_sizes import ClusterSizes
 from neardup.detection.document_frequencies import DocumentFrequencies
 from neardup.detection.known_bits import KnownBits
@@ -42,8 +44,12 @@ from neardup.text import headline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
+
 CUTS = (0.7, 0.75, 0.8, VERIFY, 0.85, 0.9, 0.95)
 WAYS = ("whole", "not known", "known")
+THRESHOLDS = {"SAME_HEADLINE": (0.6, 0.65, 0.7, 0.75, 0.8), "OTHER_HEADLINE": (0.8, 0.85, 0.9, 0.95)}
+"""Constants of :mod:`neardup.detection.rule` with the values that are tried, one at a time."""
 DISTANCE = OPTIONS.make_rule(READER.features).max_distance
 MOST = 1000
 WORST = 5
@@ -75,14 +81,27 @@ class Stored:
 class Judged(NamedTuple):
     """``exact`` and ``whole``: resemblance of the whole texts, exact and estimated.
 
-    ``called`` is whether the pages are called duplicates, by way and cut; shape (3, 7).
+    ``called`` is whether the pages are called duplicates, by way and cut; shape (3, 7). ``at`` is the same
+    with one of ``THRESHOLDS`` at another value, the site known and the default cut.
     """
 
     pair: Pair
     distance: int
     exact: float
     whole: float
-    called: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    called: npt.NDArray[np.bool_]
+    at: dict[tuple[str, float], bool]
+
+
+@contextmanager
+def threshold(name: str, value: float) -> Iterator[None]:
+    """Have a constant of the rule at another value for a while."""
+    before = getattr(rule, name)
+    setattr(rule, name, value)
+    try:
+        yield
+    finally:
+        setattr(rule, name, before)
 
 
 class Judge:
@@ -111,7 +130,9 @@ class Judge:
         distance = hamming.distance(a.fingerprint.value, b.fingerprint.value)
         whole = float(sketch.compact_estimates(a.sketch[np.newaxis], b.sketch)[0])
         called = np.zeros((len(WAYS), len(CUTS)), dtype=np.bool_)
-        if a.text_digest == b.text_digest:
+        is_copy = a.text_digest == b.text_digest
+        at = {(name, value): is_copy for name, values in THRESHOLDS.items() for value in values}
+        if is_copy:
             called[:] = True
         elif distance <= DISTANCE:
             called[0] = whole >= np.array(CUTS)
@@ -120,7 +141,12 @@ class Judge:
             for way, verifiers in enumerate(self._of(pair.site), start=1):
                 for place, verifier in enumerate(verifiers):
                     called[way, place] = verifier.comparison(address, b).confirmed(match) is not None
-        return Judged(pair, distance, sketch.resemblance(pair.a.shingles, pair.b.shingles), whole, called)
+            default = self._of(pair.site)[-1][CUTS.index(VERIFY)]
+            for name, value in at:
+                with threshold(name, value):
+                    at[name, value] = default.comparison(address, b).confirmed(match) is not None
+        exact = sketch.resemblance(pair.a.shingles, pair.b.shingles)
+        return Judged(pair, distance, exact, whole, called, at)
 
 
 def by_kind(judged: Iterable[Judged]) -> dict[tuple[bool, str], list[Judged]]:
@@ -159,6 +185,16 @@ def cut_table(kinds: dict[tuple[bool, str], list[Judged]]) -> list[str]:
     ]
     for (same, kind), some in kinds.items():
         cells = " | ".join(f"{share(some, WAYS.index('known'), place):.3f}" for place in range(len(CUTS)))
+        lines.append(f"| {kind} | {'same' if same else 'different'} | {cells} |")
+    return lines
+
+
+def threshold_table(kinds: dict[tuple[bool, str], list[Judged]], name: str) -> list[str]:
+    values = THRESHOLDS[name]
+    lines = [f"| kind | people | {' | '.join(f'{value:g}' for value in values)} |"]
+    lines.append("|---|---|" + "---:|" * len(values))
+    for (same, kind), some in kinds.items():
+        cells = " | ".join(f"{np.mean([one.at[name, value] for one in some]):.3f}" for value in values)
         lines.append(f"| {kind} | {'same' if same else 'different'} | {cells} |")
     return lines
 
@@ -236,6 +272,10 @@ def report(judged: Sequence[Judged], command: str) -> str:
     lines += ["", "## Kinds of pairs", ""]
     lines += [f"Share called duplicates with `NEARDUP_VERIFY` = {VERIFY:g}:", "", *kind_table(kinds)]
     lines += ["", "## By cut", "", "Share called duplicates, the site known:", "", *cut_table(kinds)]
+    for name in THRESHOLDS:
+        lines += ["", f"## `{name}`", "", f"The same at {VERIFY:g}, with other values of `{name}` (default"]
+        lines[-1] += f" {getattr(rule, name):g}):"
+        lines += ["", *threshold_table(kinds, name)]
     lines += ["", "## Totals", "", "Precision / recall / F1; the best F1 is bold:", "", *total_table(judged)]
     lines += ["", "## Sites", "", "Real pairs, the site known:", "", *site_table(judged)]
     return "\n".join([*lines, "", "## Mistakes", "", *worst(kinds), ""])

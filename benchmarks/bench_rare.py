@@ -212,11 +212,11 @@ METHODS = (Places(), SecondSketch(), WeightedSketch(), LeastHashes(), FilteredHa
 
 
 def dictionary_of(texts: Sequence[bytes]) -> zstd.ZstdDict:
-    """A dictionary for texts of a site: the first texts as they are, the most of which is template.
-
-    A dictionary learned by zstd's own trainer needs thousands of texts, and was no smaller here.
-    """
-    return zstd.ZstdDict(b"".join(texts)[:DICTIONARY], is_raw=True)
+    """A dictionary learned from texts of a site; of too few texts to learn from, the texts themselves."""
+    try:
+        return zstd.train_dict(texts, DICTIONARY)
+    except zstd.ZstdError:
+        return zstd.ZstdDict(b"".join(texts)[:DICTIONARY], is_raw=True)
 
 
 def hashes_of(shingles: Hashes) -> npt.NDArray[np.uint32]:
