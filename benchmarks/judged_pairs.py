@@ -1,14 +1,15 @@
 """Pairs of pages that people would agree on: whether both have the same main item.
 
 People call two pages the same if the main item is the same (Henzinger 2006, section 4). So the label of a
-pair follows from how the pair came about, and never from its resemblance:
+pair follows from how the pair came about. Resemblance only says which pairs of versions are left out:
 
 - ``versions``: pages of one path in neighbouring releases of a manual. A pair of the very same text is left
   out, because every rule finds it. So is a pair whose resemblance is below ``LEAST_OF_VERSIONS``: people may
   call it the same page, or another page in its place.
 - ``items`` and ``lists``: pages of other paths in one release. ``LISTS`` says which are lists. For a page,
   one partner is the page whose whole text is most alike, one is drawn at random.
-- ``translations``: one path in two languages. Judges read the text, and the texts have no word in common.
+- ``translations``: one path in two languages. Judges read the text, and the texts have hardly a word in
+  common.
 - *Made pairs* from the same pages: Henzinger's four kinds of correct pair, revised articles, and shops.
 
 Pages that a crawl does not judge are left out: those with fewer than ten distinct words, and huge ones.
@@ -45,6 +46,8 @@ OPTIONS = DetectorOptions()
 READER = OPTIONS.make_reader()
 
 LEAST_OF_VERSIONS = 0.5
+"""Of the whole texts, for versions."""
+
 REVISED = 0.9
 """Versions that resemble each other less are ``revised``, the others ``version``."""
 
