@@ -3,13 +3,14 @@
 The headline tells what a page is about, also where a menu is most of the page's text. The headline is no part
 of the content and changes no fingerprint.
 
-Kept are the first distinct words. Each word is 32 bits: MurmurHash3 x86 32 of its UTF-8. Bit 0 is set
-if the word is a number, or the name of a month or of a weekday. So "5 May" and "17 June" differ no more than
-"5.5." and "17.6." do.
+Kept are the first distinct words, after the symbols that belong to names, such as those of "C++". Each word
+is 32 bits: MurmurHash3 x86 32 of its UTF-8. Bit 0 is set if the word is a number, or the name of a month or
+of a weekday. So "5 May" and "17 June" differ no more than "5.5." and "17.6." do.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -42,6 +43,11 @@ BYTES = 4 * (TITLE_WORDS + HEADING_WORDS)
 DATE_WORDS = Path(__file__).with_name("date_words.txt")
 """Names of months and days in the languages of most web pages; ``python -m tests.support.date_words`` makes
 the file.
+"""
+
+_SYMBOLS = re.compile(r"(?<=\w)(?:[+#*&%=<>~^|$]|-(?=[-=>]))[+#*&%=<>~^|$!-]*")
+"""What tells C from C++ and C#, and one operator from another. A symbol that follows no letter or digit at
+once is punctuation.
 """
 
 _MOST_CHARACTERS = 500
@@ -121,8 +127,11 @@ def _first_words(texts: Iterable[str], most: int) -> list[int]:
 
 
 def _word_hashes(text: str, most: int) -> list[int]:
-    distinct = dict.fromkeys(words(text[:_MOST_CHARACTERS]))
-    return [_hash(word) for word in islice(distinct, most)]
+    text = text[:_MOST_CHARACTERS]
+    found = words(text)
+    if _SYMBOLS.search(text):
+        found = [*_SYMBOLS.findall(text), *found]
+    return [_hash(word) for word in islice(dict.fromkeys(found), most)]
 
 
 def _hash(word: str) -> int:

@@ -59,6 +59,12 @@ SAME, DIFFERENT, UNKNOWN = Likeness.SAME, Likeness.DIFFERENT, Likeness.UNKNOWN
         (("5 May 2026", ""), ("17 June 2027", ""), UNKNOWN),
         (("Dienstag, 5. Mai", ""), ("Mittwoch, 17. Juni", ""), UNKNOWN),
         (("May", ""), ("Alpha", ""), DIFFERENT),
+        # Symbols that belong to names tell names apart; punctuation does not.
+        (("Learn C", ""), ("Learn C++", ""), DIFFERENT),
+        (("Learn C#", ""), ("Learn C++", ""), DIFFERENT),
+        (("operator==", ""), ("operator->", ""), DIFFERENT),
+        (("C++ – Alpha", ""), ("Alpha | C++", ""), SAME),
+        (("Alpha-beta!", ""), ("Alpha: beta", ""), SAME),
         (("1", ""), ("1", ""), SAME),
         # Without a title the headings are compared.
         (("", "Alpha"), ("", "Alpha"), SAME),
