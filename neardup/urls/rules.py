@@ -27,6 +27,8 @@ class Slot(StrEnum):
     """Case, extension, index file, trailing slash."""
     SUBSTITUTION = "substitution"
     """A part that another part stands for; ``value`` names both."""
+    TOGETHER = "together"
+    """All that rules for the whole host say does not matter, at once; ``value`` names the kinds of slots."""
     TRAP = "trap"
     """The shape of a URL whose pages are all in few clusters: a soft 404, a login wall, a calendar."""
 
