@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from neardup.urls.rules import Prediction
     from tests.support.sites.served import MadeSite
 
-RESEMBLANCE = 0.9
+RES, RESEMBLANCE = 0.87, 0.9
 """Least exact resemblance of two pages of which one is enough."""
 
 DEFER = 0.5
 """Least predicted probability of a request that is deferred."""
+
+_TRIES = 8
+"""Deferred requests that are asked about again before one is made: they have become likelier copies."""
 
 READER = DetectorOptions().make_reader()
 
@@ -151,6 +154,53 @@ def stars(shingles: dict[str, np.ndarray[tuple[int], np.dtype[np.uint64]]]) -> d
     return {path: paths[own[place]] for place, path in enumerate(paths)}
 
 
+class Waiting:
+    """Requests that are deferred, the likeliest to bring something new first."""
+
+    def __init__(self) -> None:
+        self.probability: dict[str, float] = {}
+        self.later: set[str] = set()
+        """Links of duplicates, which wait whatever was learned of their URLs."""
+        self._heap: list[tuple[float, int, str]] = []
+        self._order: dict[str, int] = {}
+        self._by_partner: dict[str, set[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self.probability)
+
+    @property
+    def first(self) -> str | None:
+        """The request that :meth:`pop` gives."""
+        while self._heap:
+            probability, _, url = self._heap[0]
+            if self.probability.get(url) == probability:
+                return url
+            heapq.heappop(self._heap)
+        return None
+
+    def put(self, url: str, probability: float, partner: str | None) -> None:
+        if self.probability.get(url) != probability:
+            self.probability[url] = probability
+            order = self._order.setdefault(url, len(self._order))
+            heapq.heappush(self._heap, (probability, order, url))
+        if partner is not None:
+            self._by_partner.setdefault(partner, set()).add(url)
+
+    def drop(self, url: str) -> None:
+        self.probability.pop(url, None)
+        self.later.discard(url)
+
+    def pop(self) -> str | None:
+        url = self.first
+        if url is not None:
+            self.drop(url)
+        return url
+
+    def copies_of(self, partner: str) -> set[str]:
+        """Those that may be copies of a page."""
+        return {url for url in self._by_partner.get(partner, ()) if url in self.probability}
+
+
 @dataclass
 class Policy:
     """What a crawl does about duplicates.
@@ -186,6 +236,7 @@ class Outcome:
     deferred_wrongly: int = 0
     learner: Learner = field(default_factory=Learner)
     learner_seconds: float = 0.0
+    asked: int = 0
     observed: list[tuple[str, int]] = field(default_factory=list)
 
     def until(self, share: float, unique: int) -> int | None:
@@ -205,9 +256,8 @@ class Replay:
         self.outcome = Outcome()
         self._queue = deque([site.start])
         self._seen = {site.start}
-        self._deferred: list[tuple[float, int, str]] = []
+        self._waiting = Waiting()
         self._decided: set[str] = set()
-        self._order = 0
         self._looked_at = 0
         self._fetched_then = 0
 
@@ -227,48 +277,49 @@ class Replay:
 
     def _next(self) -> str | None:
         """The next request to make; those that are deferred come last, the least known first."""
-        self._look_again()
+        learner = self.outcome.learner
+        if learner.generation != self._looked_at and len(self.outcome.found) >= self._fetched_then + 16:
+            self._looked_at, self._fetched_then = learner.generation, len(self.outcome.found)
+            self._look_again(list(self._waiting.probability))
         while self._queue:
             url = self._queue.popleft() if self.breadth_first else self._queue.pop()
-            probability = self._probability(url)
-            if probability < DEFER:
+            if not self._defers(url):
                 return url
-            self._defer(probability, url)
-        return heapq.heappop(self._deferred)[2] if self._deferred else None
+        for _ in range(_TRIES):
+            url = self._waiting.pop()
+            if url is None or not self._waiting or not self.policy.learns:
+                return url
+            if not self._defers(url) or self._waiting.first == url:
+                self._waiting.drop(url)
+                return url
+        return self._waiting.pop()
 
-    def _defer(self, probability: float, url: str) -> None:
-        self._order += 1
-        heapq.heappush(self._deferred, (probability, self._order, url))
+    def _defers(self, url: str) -> bool:
+        probability, partner = self._probability(url)
+        if probability >= DEFER or url in self._waiting.later:
+            self._waiting.put(url, max(DEFER, probability), partner)
+            return True
+        return False
 
-    def _look_again(self) -> None:
-        """Look again at what is deferred, if what is learned has changed."""
-        learner = self.outcome.learner
-        if not self.policy.learns or learner.generation == self._looked_at:
-            return
-        if self._queue and len(self.outcome.found) < self._fetched_then + 16:
-            return
-        self._looked_at, self._fetched_then = learner.generation, len(self.outcome.found)
-        waiting, self._deferred = sorted(self._deferred), []
-        for _, number, url in waiting:
-            probability = self._probability(url)
-            if probability < DEFER:
+    def _look_again(self, urls: Iterable[str]) -> None:
+        for url in urls:
+            if not self._defers(url):
+                self._waiting.drop(url)
                 self._queue.append(url)
-            else:
-                self._deferred.append((probability, number, url))
-        heapq.heapify(self._deferred)
 
-    def _probability(self, url: str) -> float:
-        """That a request leads to nothing new."""
+    def _probability(self, url: str) -> tuple[float, str | None]:
+        """That a request leads to nothing new, and to a copy of which page."""
         if self.policy.knows:
             doc = self.site.fetch(url)
-            return float(doc is None or doc.star is None or doc.star in self.outcome.stars)
+            return float(doc is None or doc.star is None or doc.star in self.outcome.stars), None
         if not self.policy.learns:
-            return 0.0
+            return 0.0, None
         started = perf_counter()
         found = self.outcome.learner.predict(url)
         self.outcome.learner_seconds += perf_counter() - started
+        self.outcome.asked += 1
         self._decide(url, found)
-        return found.probability if found else 0.0
+        return (found.probability, found.partner) if found else (0.0, None)
 
     def _decide(self, url: str, found: Prediction | None) -> None:
         if url in self._decided:
@@ -294,15 +345,16 @@ class Replay:
         outcome.found.append(len(outcome.stars))
 
     def _observe(self, verdict: Verdict) -> None:
-        cluster = verdict.canonical_id or verdict.page_id
+        cluster = verdict.canonical_id if (verdict.resemblance or 0) >= RES else verdict.page_id
         if verdict.sketch is None or verdict.kind == "too_short" or cluster is None:
             return
         outcome = self.outcome
         outcome.observed.append((verdict.url, cluster))
         if self.policy.learns:
             started = perf_counter()
-            outcome.learner.observe(verdict.url, cluster)
+            unlike = outcome.learner.observe(verdict.url, cluster)
             outcome.learner_seconds += perf_counter() - started
+            self._look_again({url for partner in unlike for url in self._waiting.copies_of(partner)})
 
     def _follow(self, doc: Doc, verdict: Verdict) -> None:
         if not verdict.follow and not self.policy.follows:
@@ -313,6 +365,7 @@ class Replay:
                 continue
             self._seen.add(url)
             if later:
-                self._defer(DEFER, url)
+                self._waiting.later.add(url)
+                self._waiting.put(url, DEFER, None)
             else:
                 self._queue.append(url)

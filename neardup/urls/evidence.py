@@ -55,7 +55,7 @@ class Evidence(Tally):
         self._before = (0, 0)
         """Clusters and directories of an earlier crawl."""
         self._told = 0.0
-        """The share of hits when it last changed so much that requests should be looked at again."""
+        """The highest share of hits since requests were last to be looked at again."""
 
     @property
     def clusters(self) -> int:
@@ -114,10 +114,13 @@ class Evidence(Tally):
             self.hits = self._late_hits / self._late_trials * self.trials
         self.keep(AFRESH)
 
-    def has_moved(self) -> bool:
-        """Whether the share of hits has changed by a tenth since that was last asked and so."""
-        share = self.hits / self.trials if self.trials else 0.0
-        if abs(share - self._told) < 0.1:
+    def has_fallen(self) -> bool:
+        """Whether an active rule was revoked, or its share of hits has fallen by a tenth, since that was last
+        so.
+        """
+        share = self.hits / self.trials if self.state is State.ACTIVE else 0.0
+        if share >= self._told - 0.1:
+            self._told = max(share, self._told)
             return False
         self._told = share
         return True

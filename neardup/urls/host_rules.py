@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from neardup.urls.evidence import Evidence
-from neardup.urls.parts import OPAQUE, Parts, is_opaque, plain_spelling
+from neardup.urls.evidence import MIN_TRIALS, Evidence
+from neardup.urls.parts import OPAQUE, is_opaque, plain_spelling
 from neardup.urls.rules import Slot, State
+from neardup.urls.slots import Reduced, reduced_key
+from neardup.urls.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from neardup.urls.memory import Page
+    from neardup.urls.parts import Parts
     from neardup.urls.rules import LearnedRule
-    from neardup.urls.slots import Context
+    from neardup.urls.slots import Component, Context
 
 MOST_CONTEXTS = 4_000
 """Rules of a host, about 2 MB. When there are more, those with the fewest trials are forgotten."""
@@ -20,9 +25,19 @@ MOST_CONTEXTS = 4_000
 MIN_LOWER_TOGETHER = 0.8
 """Least lower bound, for a whole host, of a rule that is applied together with others."""
 
-_TOGETHER = frozenset(
-    {Slot.PARAMETER, Slot.OTHERS, Slot.QUERY, Slot.SEGMENT, Slot.EXTRA, Slot.HOST, Slot.SPELLING}
-)
+_TOGETHER = frozenset({Slot.PARAMETER, Slot.SEGMENT, Slot.EXTRA, Slot.HOST, Slot.SPELLING})
+
+MIN_VOTES = 3
+"""Pairs of copies that must differ in a slot, and in few others, before it is tried without more evidence."""
+
+MOST_VOTED = 256
+"""Slots of a host with such votes; with more, all votes are forgotten."""
+
+MOST_TOGETHER = 32
+"""Slots of a host that are applied together."""
+
+MOST_RECENT = 2_000
+"""Pages of a host that are looked at again when there are new rules for the whole host."""
 
 PRIOR = 0.3
 """Probability that a page is a copy of its partner, before anything is known."""
@@ -50,7 +65,33 @@ class HostRules:
     def __init__(self) -> None:
         self.version = 0
         self.contexts: dict[Context, Evidence] = {}
-        self._together: tuple[int, frozenset[tuple[Slot, str]]] = (-1, frozenset())
+        self.pages: deque[Page] = deque(maxlen=MOST_RECENT)
+        """The last pages, to be looked at again when there are new rules for the whole host."""
+        self.indexed_for: frozenset[Component] = frozenset()
+        self.to_index = 0
+        """How many of the last pages are still to be looked at again."""
+        self._votes: dict[Component, Tally] = {}
+        self._together: frozenset[Component] = frozenset()
+        self._together_of = -1
+
+    def count(self, context: Context, page: Page, partner: Page | None, directory: int) -> bool:
+        """Count a page as a trial of a context; whether requests that wait because of it should be looked at
+        again.
+        """
+        evidence = self.evidence(context)
+        general = self._is_general(context)
+        was_sure = general and _is_sure(evidence)
+        before = evidence.trial(hit=partner is not None, cluster=page.cluster, directory=directory)
+        if partner is not None and not evidence.example:
+            evidence.example, evidence.partner = page.url, partner.url
+        if evidence.state is State.REVOKED and before is State.ACTIVE:
+            self.doubt_below(context)
+        self.version += general and _is_sure(evidence) != was_sure
+        return evidence.has_fallen()
+
+    def is_active(self, context: Context) -> bool:
+        evidence = self.contexts.get(context)
+        return evidence is not None and evidence.state in {State.ACTIVE, State.PINNED}
 
     def evidence(self, context: Context) -> Evidence:
         """The evidence of a context, to add to."""
@@ -98,45 +139,72 @@ class HostRules:
                     evidence.revoke()
                 evidence.keep(1.0)
 
-    def together(self) -> frozenset[tuple[Slot, str]]:
-        """Slots and values of the rules that hold for the whole host, which are applied together."""
-        if self._together[0] != self.version:
-            found = frozenset(
-                (slot, value)
-                for (slot, value, where), evidence in self.contexts.items()
-                if not where
-                and slot in _TOGETHER
-                and (
-                    evidence.state is State.PINNED
-                    or (evidence.state is State.ACTIVE and evidence.lower >= MIN_LOWER_TOGETHER)
-                )
-                and (slot is not Slot.SEGMENT or value == OPAQUE)
-            )
-            self._together = (self.version, found)
-        return self._together[1]
+    def vote(self, components: Iterable[Component], *, hit: bool) -> None:
+        """Count that pages whose URLs differ in these slots at once are copies, or are none."""
+        for component in components:
+            if component[0] not in _TOGETHER:
+                continue
+            if component not in self._votes and len(self._votes) >= MOST_VOTED:
+                self._votes.clear()
+            votes = self._votes.setdefault(component, Tally())
+            stood = _is_voted(votes)
+            votes.add(hit=hit)
+            self.version += _is_voted(votes) != stood
 
-    def reduced(self, parts: Parts) -> tuple[tuple[object, ...], str]:
-        """A URL without all that does not matter on the host, and what kinds of slots that were."""
-        rules, kinds = self.together(), list[Slot]()
-        origin: str = parts.origin
-        segments, parameters = parts.segments, parts.parameters
+    def together(self) -> frozenset[Component]:
+        """The slots that seem not to matter on the whole host.
+
+        Each has evidence of its own, or was among the few differences of some pairs of copies and has no
+        evidence against it.
+        """
+        if self._together_of != self.version:
+            self._together_of = self.version
+            own = {
+                context[:2]: found for context, found in self.contexts.items() if self._is_general(context)
+            }
+            kept = [component for component, evidence in own.items() if _is_sure(evidence)]
+            kept += [
+                component
+                for component, votes in self._votes.items()
+                if component not in kept
+                and _is_voted(votes)
+                and (component not in own or not _speaks_against(own[component]))
+            ]
+            self._together = frozenset(kept[:MOST_TOGETHER])
+        return self._together
+
+    @staticmethod
+    def _is_general(context: Context) -> bool:
+        slot, value, where = context
+        return not where and slot in _TOGETHER and (slot is not Slot.SEGMENT or value == OPAQUE)
+
+    def reduced(self, parts: Parts) -> Reduced:
+        """What is left of a URL without all that seems not to matter."""
+        rules = self.together()
+        if not rules:
+            whole = parts.origin, parts.segments, parts.parameters
+            return Reduced(*whole, (), reduced_key(*whole))
+        origin, segments = parts.origin, parts.segments
+        gone: list[Component] = []
         if (Slot.HOST, origin) in rules:
+            gone.append((Slot.HOST, origin))
             origin = ""
-            kinds.append(Slot.HOST)
-        kept = _kept(parameters, rules, kinds)
-        shorter = tuple(
-            segment
-            for place, segment in enumerate(segments)
-            if place == len(segments) - 1 or (Slot.EXTRA, segment) not in rules
-        )
-        if shorter != segments:
-            kinds.append(Slot.EXTRA)
-        if (Slot.SEGMENT, OPAQUE) in rules and any(map(is_opaque, shorter)):
-            shorter = tuple(OPAQUE if is_opaque(segment) else segment for segment in shorter)
-            kinds.append(Slot.SEGMENT)
+        parameters = tuple(pair for pair in parts.parameters if (Slot.PARAMETER, pair[0]) not in rules)
+        if len(parameters) < len(parts.parameters):
+            names = dict.fromkeys(name for name, _ in parts.parameters)
+            gone += [(Slot.PARAMETER, name) for name in names if (Slot.PARAMETER, name) in rules]
+        extra = [part for part in segments[:-1] if (Slot.EXTRA, part) in rules]
+        if extra:
+            gone += [(Slot.EXTRA, part) for part in extra]
+            segments = *(part for part in segments[:-1] if part not in extra), segments[-1]
+        if (Slot.SEGMENT, OPAQUE) in rules and any(map(is_opaque, segments)):
+            segments = tuple(OPAQUE if is_opaque(segment) else segment for segment in segments)
+            gone.append((Slot.SEGMENT, OPAQUE))
         if (Slot.SPELLING, "") in rules:
-            shorter = plain_spelling(shorter)[0]
-        return (origin, shorter, kept), " ".join(kinds)
+            segments = plain_spelling(segments)[0]
+            gone.append((Slot.SPELLING, ""))
+        key = reduced_key(origin, segments, parameters)
+        return Reduced(origin, segments, parameters, tuple(gone), key)
 
     def restore(self, learned: LearnedRule) -> None:
         """Take over what an earlier crawl has learned."""
@@ -155,16 +223,17 @@ class HostRules:
         return iter(self.contexts.items())
 
 
-def _kept(
-    parameters: tuple[tuple[str, str], ...], rules: frozenset[tuple[Slot, str]], kinds: list[Slot]
-) -> tuple[tuple[str, str], ...]:
-    for name, _ in parameters:
-        if (Slot.OTHERS, name) in rules:
-            kept = tuple(pair for pair in parameters if pair[0] == name)
-            break
-    else:
-        kept = () if (Slot.QUERY, "") in rules and len(parameters) > 1 else parameters
-    kept = tuple(pair for pair in kept if (Slot.PARAMETER, pair[0]) not in rules)
-    if kept != parameters:
-        kinds.append(Slot.PARAMETER)
-    return kept
+def _is_voted(votes: Tally) -> bool:
+    return votes.trials >= MIN_VOTES and votes.hits >= MIN_LOWER_TOGETHER * votes.trials
+
+
+def _is_sure(evidence: Evidence) -> bool:
+    return evidence.state is State.PINNED or (
+        evidence.state is State.ACTIVE and evidence.lower >= MIN_LOWER_TOGETHER
+    )
+
+
+def _speaks_against(evidence: Evidence) -> bool:
+    return evidence.state is State.BANNED or (
+        evidence.trials >= MIN_TRIALS and evidence.hits < MIN_LOWER_TOGETHER * evidence.trials
+    )

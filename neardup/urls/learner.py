@@ -6,11 +6,12 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import registered_domain
+from neardup.urls.evidence import MIN_LOWER
 from neardup.urls.host_rules import Estimate, HostRules
 from neardup.urls.memory import Bucket, Memory, Page
-from neardup.urls.parts import Parts, parts_of
+from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, parts_of
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
-from neardup.urls.slots import Place, page_key, places
+from neardup.urls.slots import Place, differences, page_key, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,8 +30,20 @@ TRAP_PAGES = 8
 _HISTORY_WEIGHT = 1.5
 """Trials that the contexts count for beside the history of the very page."""
 
+_SLASHES = 3
+"""Of a URL, before the first segment of its path."""
+
+_OTHERS = 3
+"""Other segments that a context names."""
+
+_FEW = 5
+"""Slots in which copies may differ at once so that something is learned from them; two hosts count as two."""
+
+_AGAIN = 2
+"""Pages that are looked at again after each page, when the rules for the whole host have changed."""
+
 _CLEARLY = 0.05
-"""By so much rules together must say more than one rule alone, which is easier to understand."""
+"""By so much rules together must be surer than one rule alone, which is easier to understand."""
 
 
 class _Partners(NamedTuple):
@@ -72,8 +85,9 @@ class Learner:
 
     def __init__(self, *, most_pages: int = MOST_PAGES, most_hosts: int = MOST_HOSTS) -> None:
         self.generation = 0
-        """Rises when a rule appears, goes, or changes so much that waiting requests should be looked at
-        again.
+        """Rises when requests that wait should be looked at again: a rule was revoked or banned, or is right
+        much less often than before. What has become likelier need not be looked at: a request that has not
+        left the queue is asked about when it does.
         """
         self._most_hosts = most_hosts
         self._memory = Memory(most_pages)
@@ -88,8 +102,10 @@ class Learner:
             host.restore(learned)
         return learner
 
-    def observe(self, url: str, cluster: int) -> None:
-        """Learn from a page that was judged.
+    def observe(self, url: str, cluster: int) -> set[str]:
+        """Learn from a page that was judged; returns URLs of known pages that a rule took it for a copy of,
+        and that it is no copy of. Waiting requests whose :attr:`Prediction.partner` is among them should be
+        looked at again.
 
         ``url`` is that of the page (:attr:`neardup.address.Address.url`). ``cluster`` is the id of its
         canonical page, or its own id if the page is canonical. A page without a cluster (too short, gone, not
@@ -97,27 +113,66 @@ class Learner:
         """
         parts = parts_of(url)
         if parts is None:
-            return
+            return set()
         host, key = self._host(parts.host), page_key(parts)
         page = self._memory.page(key)
         if page is not None and page.cluster == cluster:
-            return
+            return set()
         known = page is not None
+        left = host.reduced(parts)
         if page is None:
-            page = Page(url, cluster)
+            page = Page(url, cluster, left.key)
         page.cluster = cluster
         explained = False
-        for place in places(parts):
-            explained |= self._try(host, parts, place, page)
+        unlike: set[str] = set()
+        for place in places(parts, left):
+            partners = self._partners(parts, place, url).pages
+            if partners:
+                hit = self._try(host, parts, place, page, partners)
+                if left.gone and place.contexts[0][0] is Slot.TOGETHER:
+                    host.vote(left.gone, hit=hit)
+                if not hit and host.is_active(place.contexts[0]):
+                    unlike.update(partner.url for partner in partners)
+                explained |= hit
             if place.bucket and not known:
                 self._memory.put(place.bucket, page)
-        place = self._together(host, parts)
-        self._try(host, parts, place, page)
-        if not known:
-            self._memory.put(place.bucket, page)
         if not explained:
-            self._try_trap(host, parts, page)
-        self._memory.add_page(key, page)
+            self._explain(host, parts, page)
+        if not known:
+            self._memory.add_page(key, page)
+            host.pages.append(page)
+        self._index_again(host)
+        return unlike
+
+    def _explain(self, host: HostRules, parts: Parts, page: Page) -> None:
+        """Learn from a page without a partner in its cluster: from the slots by which its URL differs from
+        that of the first page of the cluster, and whether the cluster may be a trap.
+        """
+        cluster = self._memory.cluster(page.cluster)
+        first = None if cluster is None or cluster.first is page else parts_of(cluster.first.url)
+        if first is not None and _may_mirror(parts, first):
+            components = differences(parts, first)
+            if components and len(components) <= _FEW:
+                for of in {id(rules): rules for rules in (host, self._host(first.host))}.values():
+                    of.vote(components, hit=True)
+        trap = cluster.first if cluster and cluster.number >= TRAP_PAGES else None
+        self.generation += host.count(_trap(parts), page, trap, hash(parts.directory))
+
+    def _index_again(self, host: HostRules) -> None:
+        """Look at some of the last pages again by the rules for the whole host, if these have changed."""
+        if host.pages and host.indexed_for != (rules := host.together()):
+            host.indexed_for, host.to_index = rules, len(host.pages)
+        for _ in range(min(_AGAIN, host.to_index)):
+            host.to_index -= 1
+            page = host.pages[host.to_index]
+            parts = parts_of(page.url)
+            if parts is None:
+                continue
+            left = host.reduced(parts)
+            page.left = left.key
+            for place in places(parts, left):
+                if place.bucket:
+                    self._memory.put(place.bucket, page)
 
     def predict(self, url: str) -> Prediction | None:
         """What is known against a URL that is not fetched yet; None: nothing.
@@ -130,23 +185,22 @@ class Learner:
         if parts is None or host is None:
             return None
         best: Prediction | None = None
-        for place in (*places(parts), self._together(host, parts)):
+        for place in places(parts, host.reduced(parts)):
             partners = self._partners(parts, place, url)
-            estimate = host.estimate(place.contexts) if partners.pages else None
+            estimate = host.estimate(_contexts(place, partners.pages)) if partners.pages else None
             if estimate is None:
                 continue
             history = partners.history
             probability = estimate.probability
             if history is not None:
                 probability = history.share(probability, _HISTORY_WEIGHT)
-            ahead = _CLEARLY if place.contexts[0][0] is Slot.TOGETHER else 0.0
-            if best is None or probability > best.probability + ahead:
+            behind = _CLEARLY if best is not None and best.rule.slot is Slot.TOGETHER else 0.0
+            if best is None or probability > best.probability - behind:
                 best = _prediction(probability, estimate, parts.host, partners.pages[-1].url)
-        if best is None:
-            estimate = host.estimate((_trap(parts),))
-            if estimate is not None:
-                best = _prediction(estimate.probability, estimate, parts.host, None)
-        return best
+        trap = host.estimate((_trap(parts),))
+        if trap is None or trap.lower < MIN_LOWER or (best and best.probability >= trap.probability):
+            return best
+        return _prediction(trap.probability, trap, parts.host, None)
 
     def rules(self) -> Iterator[LearnedRule]:
         """All rules with their evidence, as SQL keeps them and :meth:`from_rules` takes them."""
@@ -181,69 +235,47 @@ class Learner:
             self._hosts.move_to_end(name)
         return host
 
-    def _together(self, host: HostRules, parts: Parts) -> Place:
-        """The slot of all that is known not to matter on a host."""
-        reduced, kinds = host.reduced(parts)
-        contexts = (
-            (Slot.TOGETHER, "", ""),
-            (Slot.TOGETHER, kinds, ""),
-            (Slot.TOGETHER, kinds, parts.directory),
-        )
-        return Place(contexts, hash((Slot.TOGETHER, *reduced)), 0)
-
     def _partners(self, parts: Parts, place: Place, url: str) -> _Partners:
-        memory = self._memory
-        found = memory.bucket(place.bucket) if place.bucket else None
-        pages: list[Page] = []
-        history: Bucket | None = None
-        if isinstance(found, Bucket):
-            if found.is_closed:
-                return _Partners([], None)
-            pages = [page for page in found.pages if page.url != url]
-            history = found
-        elif found is not None and found.url != url:
-            pages = [found]
-        if place.bare and (bare := memory.page(place.bare)) is not None:
-            pages.append(bare)
-        if pages and place.contexts[0][0] is Slot.HOST:
-            pages = [page for page in pages if _may_mirror(parts, page)]
+        found = self._memory.bucket(place.bucket) if place.bucket else None
+        history = found if isinstance(found, Bucket) else None
+        if history is not None and history.is_closed:
+            return _Partners([], None)
+        pages = _pages(found)
+        if place.bare:
+            pages = [*pages, *_pages(self._memory.bucket(place.bare))]
+        pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
+        if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
+            pages = [page for page in pages if (of := parts_of(page.url)) and _may_mirror(parts, of)]
         return _Partners(pages, history)
 
-    def _try(self, host: HostRules, parts: Parts, place: Place, page: Page) -> bool:
-        """Count a page as a trial of a slot; whether a partner explains it."""
-        pages, _ = self._partners(parts, place, page.url)
-        if not pages:
-            return False
-        partner = next((other for other in pages if other.cluster == page.cluster), None)
+    def _try(self, host: HostRules, parts: Parts, place: Place, page: Page, partners: list[Page]) -> bool:
+        """Count a page as a trial of a slot; whether it is in the cluster of a partner."""
+        partner = next((other for other in partners if other.cluster == page.cluster), None)
         hit = partner is not None
         if place.bucket:
             self._memory.widen(place.bucket).add(hit=hit)
-        for context in place.contexts:
-            self._count(host, parts, context, page, partner)
+        directory = hash(parts.directory)
+        for context in _contexts(place, partners):
+            self.generation += host.count(context, page, partner, directory)
         return hit
 
-    def _try_trap(self, host: HostRules, parts: Parts, page: Page) -> None:
-        cluster = self._memory.cluster(page.cluster)
-        full = cluster is not None and cluster.number >= TRAP_PAGES
-        self._count(host, parts, _trap(parts), page, cluster.first if cluster and full else None)
 
-    def _count(
-        self, host: HostRules, parts: Parts, context: Context, page: Page, partner: Page | None
-    ) -> None:
-        evidence = host.evidence(context)
-        before = evidence.trial(
-            hit=partner is not None, cluster=page.cluster, directory=hash(parts.directory)
-        )
-        if partner is not None and not evidence.example:
-            evidence.example, evidence.partner = page.url, partner.url
-        if evidence.state is not before:
-            host.version += 1
-            if evidence.state is State.REVOKED:
-                host.doubt_below(context)
-            self.generation += 1
-        elif evidence.state is State.ACTIVE and evidence.has_moved():
-            host.version += 1
-            self.generation += 1
+def _contexts(place: Place, partners: list[Page]) -> tuple[Context, ...]:
+    """The contexts of a slot. Of a segment that another may stand for, also those others: the last version of
+    a page tells more than the first one.
+    """
+    slot, value, _ = place.contexts[0]
+    if slot is not Slot.SEGMENT or value == OPAQUE:
+        return place.contexts
+    others = {page.url.split("/", _SLASHES + int(value) + 1)[_SLASHES + int(value)] for page in partners}
+    named = ",".join(sorted(others)[-_OTHERS:])[:MOST_VALUE]
+    return *place.contexts, (slot, value, f"{place.contexts[1][2]}<{named}")
+
+
+def _pages(found: Bucket | Page | None) -> list[Page]:
+    if isinstance(found, Bucket):
+        return [] if found.is_closed else found.pages
+    return [] if found is None else [found]
 
 
 def _prediction(probability: float, estimate: Estimate, host: str, partner: str | None) -> Prediction:
@@ -255,9 +287,6 @@ def _trap(parts: Parts) -> Context:
     return (Slot.TRAP, f"{parts.shape}?{names}"[:200], "")
 
 
-def _may_mirror(parts: Parts, page: Page) -> bool:
-    """Whether a page's host may have the same pages as another: the same origin or one registered domain."""
-    other = parts_of(page.url)
-    return other is not None and (
-        other.host == parts.host or registered_domain(other.host) == registered_domain(parts.host)
-    )
+def _may_mirror(one: Parts, other: Parts) -> bool:
+    """Whether two hosts may have the same pages: one host or one registered domain."""
+    return one.host == other.host or registered_domain(one.host) == registered_domain(other.host)

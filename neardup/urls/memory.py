@@ -11,33 +11,38 @@ MOST_CLUSTERS = 16
 
 
 class Page:
-    """A page that was judged. ``cluster`` is the id of its canonical page, its own if it is canonical."""
+    """A page that was judged. ``cluster`` is the id of its canonical page, its own if it is canonical.
+    ``left`` is the key of what was left of its URL (:class:`neardup.urls.slots.Reduced`).
+    """
 
-    __slots__ = ("cluster", "url")
+    __slots__ = ("cluster", "left", "url")
 
-    def __init__(self, url: str, cluster: int) -> None:
+    def __init__(self, url: str, cluster: int, left: int) -> None:
         self.url = url
         self.cluster = cluster
+        self.left = left
 
 
 class Bucket(Tally):
-    """Pages whose URLs are alike but for one part, one of each cluster; and how often a page was in a cluster
-    of those before it.
+    """Pages whose URLs are alike but for one part; and how often a page was in a cluster of those before
+    it.
     """
 
-    __slots__ = ("pages",)
+    __slots__ = ("is_closed", "pages")
 
     def __init__(self) -> None:
         super().__init__()
         self.pages: list[Page] = []
-
-    @property
-    def is_closed(self) -> bool:
-        return len(self.pages) > MOST_CLUSTERS
+        self.is_closed = False
 
     def put(self, page: Page) -> None:
-        if not any(page.cluster == other.cluster for other in self.pages):
+        """Keep a page, if it is not too many of one cluster; too many clusters close the bucket."""
+        clusters = {other.cluster for other in self.pages}
+        if len(self.pages) < MOST_CLUSTERS or page.cluster not in clusters:
             self.pages.append(page)
+        if len(clusters) > MOST_CLUSTERS:
+            self.is_closed = True
+            self.pages = []
 
 
 class ClusterPages(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlsplit
 
@@ -43,11 +43,6 @@ class Parts:
     segments: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What makes the URL this one."""
-        return self.origin, self.segments, self.parameters
-
     @cached_property
     def directory(self) -> str:
         """The shape of the directories of the path."""
@@ -57,10 +52,6 @@ class Parts:
     def shape(self) -> str:
         """The shape of the path."""
         return f"{self.directory}/{shape(self.segments[-1])}"
-
-    def without(self, place: int) -> Parts:
-        """The same without a segment."""
-        return replace(self, segments=self.segments[:place] + self.segments[place + 1 :])
 
 
 def parts_of(url: str) -> Parts | None:

@@ -1,4 +1,4 @@
-"""A content management system with every URL that such a system has for one page; a forum of the same kind."""
+"""Sites with all the URLs that such sites have for one page: a content management system, a forum."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class Cms(MadeSite):
     """Articles in sections, with parameters, views, a mirror and a calendar that nobody needs.
 
     - ``?sid=``: some pages hand out new session ids in their links, without end.
-    - ``?sort=``: the articles of a section in three orders, five on each of its pages.
+    - ``?sort=``: the five articles on each page of a section in three orders.
     - ``/print/``: each article once more.
     - a mirror host that has everything.
     - ``/calendar/``: days without events, each linked with the next.
     """
 
     most_requests = 1_500
-    host = "http://www.cms.example"
-    mirror = "http://mirror.cms.example"
+    host = "http://www.cms.example.com"
+    mirror = "http://mirror.cms.example.com"
 
     def __init__(self, number: int = 300) -> None:
         super().__init__()
@@ -63,9 +63,9 @@ class Cms(MadeSite):
             ["home", "calendar"]
             + [f"article {place}" for place in range(number)]
             + [
-                f"section {section} page {number}"
+                f"section {section} page {place}"
                 for section in range(_SECTIONS)
-                for number in range(len(self._pages(section, _ORDERS[0])))
+                for place in range(-(-len(range(section, number, _SECTIONS)) // _ON_A_PAGE))
             ]
         )
 
@@ -94,28 +94,25 @@ class Cms(MadeSite):
         links = self._links(ask, targets | {f"/calendar/{_FIRST_DAY:%Y/%m/%d}": "Calendar"})
         return page("Home", self._frame, prose("cms home", _WORDS), key="home", links=links)
 
-    def _pages(self, section: int, order: str) -> list[list[int]]:
-        places = list(range(section, len(self._articles), _SECTIONS))
-        random.Random(f"{section} {order}").shuffle(places)
-        return [places[start : start + _ON_A_PAGE] for start in range(0, len(places), _ON_A_PAGE)]
-
     def _section(self, ask: Ask, name: str) -> Answer:
         section = name.removeprefix("section")
         if not section.isdigit() or int(section) >= _SECTIONS:
             return NOT_FOUND
         order, number = ask.query.get("sort", ""), int(ask.query.get("page", "0"))
-        pages = self._pages(int(section), order or _ORDERS[0])
-        if number >= len(pages):
+        places = range(int(section), len(self._articles), _SECTIONS)
+        shown = list(places[number * _ON_A_PAGE : (number + 1) * _ON_A_PAGE])
+        if not shown:
             return NOT_FOUND
-        targets = {f"/{name}/{place}.html": self._articles[place].title for place in pages[number]}
+        random.Random(order).shuffle(shown)
+        targets = {f"/{name}/{place}.html": "Read" for place in shown}
         targets |= {f"/{name}?sort={other}": f"By {other}" for other in _ORDERS} | {"/": "Home"}
-        if number + 1 < len(pages):
+        if len(places) > (number + 1) * _ON_A_PAGE:
             ordered = f"sort={order}&amp;" if order else ""
             targets[f"/{name}?{ordered}page={number + 1}"] = "More"
+        teasers = [f"{self._articles[place].title}. {prose(f'teaser {place}', 120)}" for place in shown]
         return page(
             f"Section {section}",
-            self._frame,
-            prose(f"{name} page {number}", _WORDS),
+            *teasers,
             key=f"section {section} page {number}",
             links=self._links(ask, targets),
         )
@@ -162,7 +159,7 @@ class SessionPaths(MadeSite):
     """Articles below a segment that is a session id; some pages hand out new ones, without end."""
 
     most_requests = 1_500
-    host = "http://paths.example"
+    host = "http://paths.example.com"
 
     def __init__(self, number: int = 200) -> None:
         super().__init__()
@@ -197,7 +194,7 @@ class Forum(MadeSite):
     place of one post.
     """
 
-    host = "http://forum.example"
+    host = "http://forum.example.com"
 
     def __init__(self, number: int = 200, posts: int = 3) -> None:
         super().__init__()
