@@ -15,6 +15,7 @@ from lxml import etree, html
 from neardup.address import page_url
 from neardup.detection.detector import AGAIN, Detector, DetectorOptions
 from neardup.evaluation.join import similar_pairs
+from neardup.urls.copies import Copies
 from neardup.urls.learner import Learner
 from tests.support.sites.cms import asked
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from neardup.urls.rules import Prediction
     from tests.support.sites.served import MadeSite
 
-RES, RESEMBLANCE = 0.87, 0.9
+RESEMBLANCE = 0.9
 """Least exact resemblance of two pages of which one is enough."""
 
 DEFER = 0.5
@@ -163,7 +164,7 @@ class Waiting:
         """Links of duplicates, which wait whatever was learned of their URLs."""
         self._heap: list[tuple[float, int, str]] = []
         self._order: dict[str, int] = {}
-        self._by_partner: dict[str, set[str]] = {}
+        self._by_partner: dict[str, dict[str, None]] = {}
 
     def __len__(self) -> int:
         return len(self.probability)
@@ -184,7 +185,7 @@ class Waiting:
             order = self._order.setdefault(url, len(self._order))
             heapq.heappush(self._heap, (probability, order, url))
         if partner is not None:
-            self._by_partner.setdefault(partner, set()).add(url)
+            self._by_partner.setdefault(partner, {})[url] = None
 
     def drop(self, url: str) -> None:
         self.probability.pop(url, None)
@@ -196,9 +197,9 @@ class Waiting:
             self.drop(url)
         return url
 
-    def copies_of(self, partner: str) -> set[str]:
+    def copies_of(self, partner: str) -> list[str]:
         """Those that may be copies of a page."""
-        return {url for url in self._by_partner.get(partner, ()) if url in self.probability}
+        return [url for url in self._by_partner.get(partner, ()) if url in self.probability]
 
 
 @dataclass
@@ -257,6 +258,7 @@ class Replay:
         self._queue = deque([site.start])
         self._seen = {site.start}
         self._waiting = Waiting()
+        self._copies = Copies()
         self._decided: set[str] = set()
         self._looked_at = 0
         self._fetched_then = 0
@@ -286,12 +288,12 @@ class Replay:
             if not self._defers(url):
                 return url
         for _ in range(_TRIES):
-            url = self._waiting.pop()
-            if url is None or not self._waiting or not self.policy.learns:
-                return url
-            if not self._defers(url) or self._waiting.first == url:
-                self._waiting.drop(url)
-                return url
+            first = self._waiting.pop()
+            if first is None or not self._waiting or not self.policy.learns:
+                return first
+            if not self._defers(first) or self._waiting.first == first:
+                self._waiting.drop(first)
+                return first
         return self._waiting.pop()
 
     def _defers(self, url: str) -> bool:
@@ -345,8 +347,8 @@ class Replay:
         outcome.found.append(len(outcome.stars))
 
     def _observe(self, verdict: Verdict) -> None:
-        cluster = verdict.canonical_id if (verdict.resemblance or 0) >= RES else verdict.page_id
-        if verdict.sketch is None or verdict.kind == "too_short" or cluster is None:
+        cluster = self._copies.cluster_of(verdict)
+        if cluster is None:
             return
         outcome = self.outcome
         outcome.observed.append((verdict.url, cluster))
@@ -354,7 +356,8 @@ class Replay:
             started = perf_counter()
             unlike = outcome.learner.observe(verdict.url, cluster)
             outcome.learner_seconds += perf_counter() - started
-            self._look_again({url for partner in unlike for url in self._waiting.copies_of(partner)})
+            again = dict.fromkeys(url for partner in unlike for url in self._waiting.copies_of(partner))
+            self._look_again(again)
 
     def _follow(self, doc: Doc, verdict: Verdict) -> None:
         if not verdict.follow and not self.policy.follows:

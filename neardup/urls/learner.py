@@ -75,8 +75,8 @@ class Learner:
     >>> learner = Learner()
     >>> for item in range(20):
     ...     for sid in "abc":
-    ...         learner.observe(f"http://a.example/item{item}?sid={sid}", cluster=item)
-    >>> learner.observe("http://a.example/other?sid=a", cluster=99)
+    ...         unlike = learner.observe(f"http://a.example/item{item}?sid={sid}", cluster=item)
+    >>> unlike = learner.observe("http://a.example/other?sid=a", cluster=99)
     >>> prediction = learner.predict("http://a.example/other?sid=z")
     >>> prediction.probability > 0.9, prediction.partner, str(prediction.rule)
     (True, 'http://a.example/other?sid=a', 'a.example: parameter sid')
@@ -102,7 +102,7 @@ class Learner:
             host.restore(learned)
         return learner
 
-    def observe(self, url: str, cluster: int) -> set[str]:
+    def observe(self, url: str, cluster: int) -> list[str]:
         """Learn from a page that was judged; returns URLs of known pages that a rule took it for a copy of,
         and that it is no copy of. Waiting requests whose :attr:`Prediction.partner` is among them should be
         looked at again.
@@ -113,18 +113,18 @@ class Learner:
         """
         parts = parts_of(url)
         if parts is None:
-            return set()
+            return []
         host, key = self._host(parts.host), page_key(parts)
         page = self._memory.page(key)
         if page is not None and page.cluster == cluster:
-            return set()
+            return []
         known = page is not None
         left = host.reduced(parts)
         if page is None:
             page = Page(url, cluster, left.key)
         page.cluster = cluster
         explained = False
-        unlike: set[str] = set()
+        unlike: dict[str, None] = {}
         for place in places(parts, left):
             partners = self._partners(parts, place, url).pages
             if partners:
@@ -132,7 +132,7 @@ class Learner:
                 if left.gone and place.contexts[0][0] is Slot.TOGETHER:
                     host.vote(left.gone, hit=hit)
                 if not hit and host.is_active(place.contexts[0]):
-                    unlike.update(partner.url for partner in partners)
+                    unlike.update(dict.fromkeys(partner.url for partner in partners))
                 explained |= hit
             if place.bucket and not known:
                 self._memory.put(place.bucket, page)
@@ -142,7 +142,7 @@ class Learner:
             self._memory.add_page(key, page)
             host.pages.append(page)
         self._index_again(host)
-        return unlike
+        return list(unlike)
 
     def _explain(self, host: HostRules, parts: Parts, page: Page) -> None:
         """Learn from a page without a partner in its cluster: from the slots by which its URL differs from
