@@ -137,12 +137,8 @@ class Evidence(Tally):
             self.partner,
         )
 
-    @classmethod
-    def of(cls, learned: LearnedRule) -> Evidence:
-        """What an earlier crawl has learned."""
-        evidence = cls()
-        evidence.trials, evidence.hits = learned.trials, learned.hits
-        evidence.state = learned.state
-        evidence.example, evidence.partner = learned.example, learned.partner
-        evidence._before = learned.clusters, learned.directories
-        return evidence
+    def restore(self, learned: LearnedRule) -> None:
+        """Take over what an earlier crawl has learned."""
+        self.trials, self.hits, self.state = learned.trials, learned.hits, learned.state
+        self.example, self.partner = learned.example, learned.partner
+        self._before = learned.clusters, learned.directories

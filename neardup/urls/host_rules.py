@@ -208,7 +208,7 @@ class HostRules:
 
     def restore(self, learned: LearnedRule) -> None:
         """Take over what an earlier crawl has learned."""
-        self.contexts[learned.rule[1:]] = Evidence.of(learned)
+        self.evidence(learned.rule[1:]).restore(learned)
         self.version += 1
 
     def set_state(self, context: Context, state: State) -> None:

@@ -42,6 +42,8 @@ _FEW = 5
 _AGAIN = 2
 """Pages that are looked at again after each page, when the rules for the whole host have changed."""
 
+_BROAD = frozenset({Slot.OTHERS, Slot.QUERY})
+
 _CLEARLY = 0.05
 """By so much rules together must be surer than one rule alone, which is easier to understand."""
 
@@ -127,7 +129,8 @@ class Learner:
         unlike: dict[str, None] = {}
         for place in places(parts, left):
             partners = self._partners(parts, place, url).pages
-            if partners:
+            # What one parameter explains says nothing about all of them.
+            if partners and not (explained and place.contexts[0][0] in _BROAD):
                 hit = self._try(host, parts, place, page, partners)
                 if left.gone and place.contexts[0][0] is Slot.TOGETHER:
                     host.vote(left.gone, hit=hit)
@@ -156,7 +159,7 @@ class Learner:
                 for of in {id(rules): rules for rules in (host, self._host(first.host))}.values():
                     of.vote(components, hit=True)
         trap = cluster.first if cluster and cluster.number >= TRAP_PAGES else None
-        self.generation += host.count(_trap(parts), page, trap, hash(parts.directory))
+        self.generation += host.count(_trap(parts), page, trap, hash(parts.segments[:-1]))
 
     def _index_again(self, host: HostRules) -> None:
         """Look at some of the last pages again by the rules for the whole host, if these have changed."""
@@ -192,7 +195,7 @@ class Learner:
                 continue
             history = partners.history
             probability = estimate.probability
-            if history is not None:
+            if history is not None and probability < 1.0:  # 1: pinned
                 probability = history.share(probability, _HISTORY_WEIGHT)
             behind = _CLEARLY if best is not None and best.rule.slot is Slot.TOGETHER else 0.0
             if best is None or probability > best.probability - behind:
@@ -254,7 +257,7 @@ class Learner:
         hit = partner is not None
         if place.bucket:
             self._memory.widen(place.bucket).add(hit=hit)
-        directory = hash(parts.directory)
+        directory = hash(parts.segments[:-1])
         for context in _contexts(place, partners):
             self.generation += host.count(context, page, partner, directory)
         return hit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import urlsplit
 
 from neardup.address import host_of, is_web
@@ -54,6 +54,7 @@ class Parts:
         return f"{self.directory}/{shape(self.segments[-1])}"
 
 
+@lru_cache(1_000)  # a URL is asked about, fetched, and looked at again
 def parts_of(url: str) -> Parts | None:
     """The parts of a URL; None if it is none of the web, cannot be read, or has too many parts.
 

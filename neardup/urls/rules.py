@@ -25,8 +25,6 @@ class Slot(StrEnum):
     """Host and scheme: mirrors, ``www``, http and https."""
     SPELLING = "spelling"
     """Case, extension, index file, trailing slash."""
-    SUBSTITUTION = "substitution"
-    """A part that another part stands for; ``value`` names both."""
     TOGETHER = "together"
     """All that rules for the whole host say does not matter, at once; ``value`` names the kinds of slots."""
     TRAP = "trap"
