@@ -34,7 +34,7 @@ RESEMBLANCE = 0.9
 DEFER = 0.5
 """Least predicted probability of a request that is deferred."""
 
-_TRIES = 8
+_TRIES = 3
 """Deferred requests that are asked about again before one is made: they have become likelier copies."""
 
 READER = DetectorOptions().make_reader()

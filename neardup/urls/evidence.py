@@ -50,8 +50,8 @@ class Evidence(Tally):
         self.state = State.LEARNING
         self.example = self.partner = ""
         self._late_trials = self._late_hits = 0.0
-        self._clusters: set[int] = set()
-        self._directories: set[int] = set()
+        self._clusters: tuple[int, ...] = ()
+        self._directories: tuple[int, ...] = ()
         self._before = (0, 0)
         """Clusters and directories of an earlier crawl."""
         self._told = 0.0
@@ -86,10 +86,10 @@ class Evidence(Tally):
         self.add(hit=hit)
         self._late_trials = self._late_trials * _LATE + 1.0
         self._late_hits = self._late_hits * _LATE + hit
-        if len(self._clusters) < _MOST_COUNTED:
-            self._clusters.add(cluster)
-        if len(self._directories) < _MOST_COUNTED:
-            self._directories.add(directory)
+        if len(self._clusters) < _MOST_COUNTED and cluster not in self._clusters:
+            self._clusters += (cluster,)
+        if len(self._directories) < _MOST_COUNTED and directory not in self._directories:
+            self._directories += (directory,)
         if before is State.ACTIVE:
             if self._is_wrong():
                 self.revoke()

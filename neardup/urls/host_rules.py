@@ -71,6 +71,8 @@ class HostRules:
         self.to_index = 0
         """How many of the last pages are still to be looked at again."""
         self._votes: dict[Component, Tally] = {}
+        self._voted: dict[Component, None] = {}
+        self._sure: dict[Component, None] = {}
         self._together: frozenset[Component] = frozenset()
         self._together_of = -1
 
@@ -79,14 +81,12 @@ class HostRules:
         again.
         """
         evidence = self.evidence(context)
-        general = self._is_general(context)
-        was_sure = general and _is_sure(evidence)
         before = evidence.trial(hit=partner is not None, cluster=page.cluster, directory=directory)
         if partner is not None and not evidence.example:
             evidence.example, evidence.partner = page.url, partner.url
         if evidence.state is State.REVOKED and before is State.ACTIVE:
             self.doubt_below(context)
-        self.version += general and _is_sure(evidence) != was_sure
+        self._weigh(context)
         return evidence.has_fallen()
 
     def is_active(self, context: Context) -> bool:
@@ -110,7 +110,7 @@ class HostRules:
         )
         for context in ranked[: MOST_CONTEXTS // 2]:
             del self.contexts[context]
-        self.version += 1
+            self._weigh(context)
 
     def estimate(self, contexts: tuple[Context, ...]) -> Estimate | None:
         """What the contexts of a slot say, from general to special; None: not enough is known, or one of them
@@ -146,10 +146,17 @@ class HostRules:
                 continue
             if component not in self._votes and len(self._votes) >= MOST_VOTED:
                 self._votes.clear()
+                self._voted.clear()
+                self.version += 1
             votes = self._votes.setdefault(component, Tally())
-            stood = _is_voted(votes)
             votes.add(hit=hit)
-            self.version += _is_voted(votes) != stood
+            voted = votes.trials >= MIN_VOTES and votes.hits >= MIN_LOWER_TOGETHER * votes.trials
+            if voted is not (component in self._voted):
+                self.version += 1
+                if voted:
+                    self._voted[component] = None
+                else:
+                    del self._voted[component]
 
     def together(self) -> frozenset[Component]:
         """The slots that seem not to matter on the whole host.
@@ -159,19 +166,31 @@ class HostRules:
         """
         if self._together_of != self.version:
             self._together_of = self.version
-            own = {
-                context[:2]: found for context, found in self.contexts.items() if self._is_general(context)
-            }
-            kept = [component for component, evidence in own.items() if _is_sure(evidence)]
-            kept += [
-                component
-                for component, votes in self._votes.items()
-                if component not in kept
-                and _is_voted(votes)
-                and (component not in own or not _speaks_against(own[component]))
-            ]
-            self._together = frozenset(kept[:MOST_TOGETHER])
+            voted = [component for component in self._voted if not self._speaks_against(component)]
+            self._together = frozenset([*self._sure, *voted][:MOST_TOGETHER])
         return self._together
+
+    def _speaks_against(self, component: Component) -> bool:
+        evidence = self.contexts.get((*component, ""))
+        return evidence is not None and (
+            evidence.state is State.BANNED
+            or (evidence.trials >= MIN_TRIALS and evidence.hits < MIN_LOWER_TOGETHER * evidence.trials)
+        )
+
+    def _weigh(self, context: Context) -> None:
+        """Note whether the rule of a context is sure enough to be applied together with others."""
+        if not self._is_general(context):
+            return
+        evidence, component = self.contexts.get(context), context[:2]
+        sure = evidence is not None and _is_sure(evidence)
+        if sure is not (component in self._sure):
+            self.version += 1
+            if sure:
+                self._sure[component] = None
+            else:
+                del self._sure[component]
+        elif not sure and component in self._together and self._speaks_against(component):
+            self.version += 1
 
     @staticmethod
     def _is_general(context: Context) -> bool:
@@ -208,8 +227,9 @@ class HostRules:
 
     def restore(self, learned: LearnedRule) -> None:
         """Take over what an earlier crawl has learned."""
-        self.evidence(learned.rule[1:]).restore(learned)
-        self.version += 1
+        context = learned.rule[1:]
+        self.evidence(context).restore(learned)
+        self._weigh(context)
 
     def set_state(self, context: Context, state: State) -> None:
         evidence = self.evidence(context)
@@ -217,23 +237,14 @@ class HostRules:
             evidence.revoke()
             self.doubt_below(context)
         evidence.state = state
+        self._weigh(context)
         self.version += 1
 
     def items(self) -> Iterator[tuple[Context, Evidence]]:
         return iter(self.contexts.items())
 
 
-def _is_voted(votes: Tally) -> bool:
-    return votes.trials >= MIN_VOTES and votes.hits >= MIN_LOWER_TOGETHER * votes.trials
-
-
 def _is_sure(evidence: Evidence) -> bool:
     return evidence.state is State.PINNED or (
         evidence.state is State.ACTIVE and evidence.lower >= MIN_LOWER_TOGETHER
-    )
-
-
-def _speaks_against(evidence: Evidence) -> bool:
-    return evidence.state is State.BANNED or (
-        evidence.trials >= MIN_TRIALS and evidence.hits < MIN_LOWER_TOGETHER * evidence.trials
     )

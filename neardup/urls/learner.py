@@ -55,6 +55,9 @@ class _Partners(NamedTuple):
     history: Bucket | None
 
 
+_NO_PARTNERS = _Partners([], None)
+
+
 class Learner:
     """Learns which parts of URLs do not matter, from the verdicts on pages, and predicts which URLs lead to
     copies.
@@ -240,12 +243,13 @@ class Learner:
 
     def _partners(self, parts: Parts, place: Place, url: str) -> _Partners:
         found = self._memory.bucket(place.bucket) if place.bucket else None
+        bare = self._memory.bucket(place.bare) if place.bare else None
+        if found is None and bare is None:
+            return _NO_PARTNERS
         history = found if isinstance(found, Bucket) else None
         if history is not None and history.is_closed:
-            return _Partners([], None)
-        pages = _pages(found)
-        if place.bare:
-            pages = [*pages, *_pages(self._memory.bucket(place.bare))]
+            return _NO_PARTNERS
+        pages = _pages(found) if bare is None else [*_pages(found), *_pages(bare)]
         pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
         if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
             pages = [page for page in pages if (of := parts_of(page.url)) and _may_mirror(parts, of)]
