@@ -17,6 +17,7 @@ Who said what first:
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 Context = tuple[Slot, str, str]
 """A rule without its host: slot, value, context."""
 
+
+_FEW_VALUES = re.compile(r"[A-Za-z_-]{1,16}|[0-9]{1,2}")
+"""Values of parameters of which there are few, so that each may be a context: a view, an order."""
 
 Component = tuple[Slot, str]
 """A rule for a whole host: slot and value."""
@@ -111,7 +115,8 @@ def _chain(slot: Slot, value: str, *contexts: str) -> tuple[Context, ...]:
 def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
     names = dict.fromkeys(name for name, _ in left.parameters)
     contexts = "", parts.directory, parts.shape
-    for name in dict.fromkeys(name for name, _ in parts.parameters):
+    values = dict(parts.parameters)
+    for name in values:
         if len(name) > MOST_VALUE:
             continue
         whole = left if name in names else parts
@@ -120,7 +125,11 @@ def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
         bare = reduced_key(origin, segments, rest) if whole is left else hash((origin, segments, rest))
         bucket = hash((Slot.PARAMETER, name, origin, segments, rest))
         same = left.key if whole is left else 0
-        yield Place(_chain(Slot.PARAMETER, name, *contexts), bucket, bare, same)
+        chain = _chain(Slot.PARAMETER, name, *contexts)
+        value = values[name].partition("=")[2]
+        if _FEW_VALUES.fullmatch(value):
+            chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}?{name}={value}")
+        yield Place(chain, bucket, bare, same)
     if len(names) < 2:
         return
     origin, segments = left.origin, left.segments
