@@ -13,7 +13,8 @@ The policies are:
 - ``learn, links last``: both in one order;
 - ``oracle``: make the requests last that lead to copies, by the truth.
 
-Each is run breadth first and last in first out, with 1 and 16 requests at once. A page of a folder is unique
+Each is run breadth first and last in first out, ``no dedup`` and ``learn`` also with 16 requests at once. A
+page of a folder is unique
 if its exact resemblance to every unique page before it, in the order of paths, is below .9. Of made pages the
 site says itself which are copies. Reported are unique pages lost at the end and requests until 99 % of them
 were found. What was predicted at the first decision about each URL is compared with the truth at that moment.
@@ -86,6 +87,8 @@ def replay(site: Site) -> tuple[list[Outcome], bool]:
         for at_once in (1, 16):
             base: int | None = None
             for policy in POLICIES:
+                if at_once > 1 and policy.name not in {NO_DEDUP, LEARN}:
+                    continue
                 outcome = Replay(site, policy, breadth_first=breadth_first, at_once=at_once).run()
                 unique = unique or unique_pages(site, outcome)
                 if not learned and policy.name == NO_DEDUP:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from neardup.urls.evidence import MIN_TRIALS, Evidence
 from neardup.urls.parts import OPAQUE, is_opaque, plain_spelling
 from neardup.urls.rules import Slot, State
-from neardup.urls.slots import Reduced, reduced_key
+from neardup.urls.slots import Reduced, reduced_key, together_name
 from neardup.urls.tally import Tally
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from neardup.urls.slots import Component, Context
 
 MOST_CONTEXTS = 4_000
-"""Rules of a host, about 2 MB. When there are more, those with the fewest trials are forgotten."""
+"""Rules of a host. When there are more, those with the fewest trials are forgotten, unless people set
+them.
+"""
 
 MIN_LOWER_TOGETHER = 0.8
 """Least lower bound, for a whole host, of a rule that is applied together with others."""
@@ -36,7 +38,7 @@ MOST_VOTED = 256
 MOST_TOGETHER = 32
 """Slots of a host that are applied together."""
 
-MOST_RECENT = 2_000
+MOST_RECENT = 500
 """Pages of a host that are looked at again when there are new rules for the whole host."""
 
 PRIOR = 0.3
@@ -85,7 +87,7 @@ class HostRules:
         if partner is not None and not evidence.example:
             evidence.example, evidence.partner = page.url, partner.url
         if evidence.state is State.REVOKED and before is State.ACTIVE:
-            self.doubt_below(context)
+            self.doubt(context)
         self._weigh(context)
         return evidence.has_fallen()
 
@@ -104,11 +106,9 @@ class HostRules:
 
     def _forget(self) -> None:
         by_hand = {State.PINNED, State.BANNED}
-        ranked = sorted(
-            self.contexts,
-            key=lambda context: (self.contexts[context].state in by_hand, self.contexts[context].trials),
-        )
-        for context in ranked[: MOST_CONTEXTS // 2]:
+        learned = [context for context, evidence in self.contexts.items() if evidence.state not in by_hand]
+        learned.sort(key=lambda context: self.contexts[context].trials)
+        for context in learned[: MOST_CONTEXTS // 2]:
             del self.contexts[context]
             self._weigh(context)
 
@@ -130,14 +130,21 @@ class HostRules:
                 lower, supported = evidence.lower, context
         return None if supported is None else Estimate(probability, lower, supported)
 
-    def doubt_below(self, context: Context) -> None:
-        """Let the more special contexts of a rule that was revoked count for little, too."""
+    def doubt(self, context: Context) -> None:
+        """Let what rests on a rule that was revoked count for little: its more special contexts, and what was
+        learned of it together with others.
+        """
         slot, value, general = context
+        named = f" {together_name((slot, value))} "
         for other, evidence in self.contexts.items():
-            if other[:2] == (slot, value) and other[2].startswith(general) and other[2] != general:
+            below = other[:2] == (slot, value) and other[2].startswith(general) and other[2] != general
+            if below or (not general and other[0] is Slot.TOGETHER and named in f" {other[1]} "):
                 if evidence.state is State.ACTIVE:
                     evidence.revoke()
                 evidence.keep(1.0)
+        if not general and self._votes.pop((slot, value), None) is not None:
+            self._voted.pop((slot, value), None)
+            self.version += 1
 
     def vote(self, components: Iterable[Component], *, hit: bool) -> None:
         """Count that pages whose URLs differ in these slots at once are copies, or are none."""
@@ -173,7 +180,7 @@ class HostRules:
     def _speaks_against(self, component: Component) -> bool:
         evidence = self.contexts.get((*component, ""))
         return evidence is not None and (
-            evidence.state is State.BANNED
+            evidence.state in {State.BANNED, State.REVOKED}
             or (evidence.trials >= MIN_TRIALS and evidence.hits < MIN_LOWER_TOGETHER * evidence.trials)
         )
 
@@ -235,7 +242,8 @@ class HostRules:
         evidence = self.evidence(context)
         if state is State.REVOKED:
             evidence.revoke()
-            self.doubt_below(context)
+            evidence.keep(0.0)
+            self.doubt(context)
         evidence.state = state
         self._weigh(context)
         self.version += 1

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
     from neardup.urls.slots import Context
 
-MOST_PAGES = 200_000
-"""Pages that are remembered, some 300 MB. The older half of them is forgotten when there are more."""
+MOST_PAGES = 100_000
+"""Pages that are remembered, at 2 kB each. The older half of them is forgotten when there are more."""
+
+MOST_RULES = 200_000
+"""Rules of all hosts together, at 0.5 kB each."""
 
 MOST_HOSTS = 1_000
-"""Hosts whose rules are remembered. The host that no page came from the longest is forgotten first."""
+"""Hosts whose rules are remembered. The host that has been quiet the longest is forgotten first."""
 
 TRAP_PAGES = 8
 """Pages of a cluster from which on the cluster may be a trap."""
@@ -43,6 +46,7 @@ _AGAIN = 2
 """Pages that are looked at again after each page, when the rules for the whole host have changed."""
 
 _BROAD = frozenset({Slot.OTHERS, Slot.QUERY})
+"""Slots that are several parameters at once."""
 
 _CLEARLY = 0.05
 """By so much rules together must be surer than one rule alone, which is easier to understand."""
@@ -97,6 +101,8 @@ class Learner:
         self._most_hosts = most_hosts
         self._memory = Memory(most_pages)
         self._hosts: OrderedDict[str, HostRules] = OrderedDict()
+        self._rules = 0
+        """How many rules the hosts have."""
 
     @classmethod
     def from_rules(cls, rules: Iterable[LearnedRule]) -> Learner:
@@ -104,7 +110,9 @@ class Learner:
         learner = cls()
         for learned in rules:
             host = learner._host(learned.rule.host)
+            before = len(host.contexts)
             host.restore(learned)
+            learner._has_grown(host, before)
         return learner
 
     def observe(self, url: str, cluster: int) -> list[str]:
@@ -128,6 +136,7 @@ class Learner:
         if page is None:
             page = Page(url, cluster, left.key)
         page.cluster = cluster
+        rules_before = len(host.contexts)
         explained = False
         unlike: dict[str, None] = {}
         for place in places(parts, left):
@@ -148,6 +157,7 @@ class Learner:
             self._memory.add_page(key, page)
             host.pages.append(page)
         self._index_again(host)
+        self._has_grown(host, rules_before)
         return list(unlike)
 
     def _explain(self, host: HostRules, parts: Parts, page: Page) -> None:
@@ -223,12 +233,14 @@ class Learner:
         self._set_state(rule, State.BANNED)
 
     def revoke(self, rule: Rule) -> None:
-        """Forget most trials of a rule, which is learned afresh."""
+        """Forget the trials of a rule, which is learned afresh."""
         self._set_state(rule, State.REVOKED)
 
     def _set_state(self, rule: Rule, state: State) -> None:
         host = self._host(rule.host)
+        before = len(host.contexts)
         host.set_state((rule.slot, rule.value, rule.context), state)
+        self._has_grown(host, before)
         self.generation += 1
 
     def _host(self, name: str) -> HostRules:
@@ -236,10 +248,20 @@ class Learner:
         if host is None:
             host = self._hosts[name] = HostRules()
             if len(self._hosts) > self._most_hosts:
-                self._hosts.popitem(last=False)
+                self._forget_host()
         else:
             self._hosts.move_to_end(name)
         return host
+
+    def _has_grown(self, host: HostRules, before: int) -> None:
+        """Count new rules of a host that had so many."""
+        self._rules += len(host.contexts) - before
+        while self._rules > MOST_RULES and len(self._hosts) > 1:
+            self._forget_host()
+
+    def _forget_host(self) -> None:
+        _, host = self._hosts.popitem(last=False)
+        self._rules -= len(host.contexts)
 
     def _partners(self, parts: Parts, place: Place, url: str) -> _Partners:
         found = self._memory.bucket(place.bucket) if place.bucket else None
@@ -274,7 +296,8 @@ def _contexts(place: Place, partners: list[Page]) -> tuple[Context, ...]:
     slot, value, _ = place.contexts[0]
     if slot is not Slot.SEGMENT or value == OPAQUE:
         return place.contexts
-    others = {page.url.split("/", _SLASHES + int(value) + 1)[_SLASHES + int(value)] for page in partners}
+    place_in_url = _SLASHES + int(value)
+    others = {"".join(page.url.split("/")[place_in_url : place_in_url + 1]) for page in partners}
     named = ",".join(sorted(others)[-_OTHERS:])[:MOST_VALUE]
     return *place.contexts, (slot, value, f"{place.contexts[1][2]}<{named}")
 

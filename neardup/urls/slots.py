@@ -76,14 +76,19 @@ def reduced_key(origin: str, segments: tuple[str, ...], parameters: tuple[tuple[
     return hash((Slot.TOGETHER, origin, segments, parameters))
 
 
+def together_name(component: Component) -> str:
+    """How a slot is named among several that are applied together."""
+    slot, value = component
+    return slot if slot is Slot.HOST else f"{slot}:{value}"
+
+
 def places(parts: Parts, left: Reduced) -> Iterator[Place]:
     """The slots of a URL, of which ``left`` is left when all is gone that is known not to matter.
 
     What is left is looked at without what is gone: two URLs may differ in that as well. What is gone is
     looked at in the whole URL, so that it goes on being tried.
     """
-    gone = " ".join(slot if slot is Slot.HOST else f"{slot}:{value}" for slot, value in left.gone)
-    gone = gone[: 4 * MOST_VALUE]
+    gone = " ".join(map(together_name, left.gone))[: 4 * MOST_VALUE]
     yield Place(
         ((Slot.TOGETHER, "", ""), (Slot.TOGETHER, gone, ""), (Slot.TOGETHER, gone, parts.directory)),
         left.key,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.urls import host_rules
+from neardup.urls import learner as learner_module
 from neardup.urls.evidence import ENOUGH_TRIALS, MIN_TRIALS
-from neardup.urls.host_rules import MOST_CONTEXTS
 from neardup.urls.learner import TRAP_PAGES, Learner
 from neardup.urls.memory import MOST_CLUSTERS
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
@@ -204,9 +205,12 @@ def test_a_rule_that_turns_false_is_revoked_within_sixty_pages() -> None:
 def test_a_revoked_rule_is_learned_again() -> None:
     learner = taught(Slot.PARAMETER.value)
     rule = Rule(HOST, Slot.PARAMETER, "sid")
+    learner.observe(f"{SITE}/d1/new?sid=0", 500)
     learner.revoke(rule)
+    learner.observe(f"{SITE}/d1/new?sid=1", 500)
 
     assert _learned(learner, rule).state is State.REVOKED
+    assert learner.predict(f"{SITE}/d1/new?sid=2") is None
 
     for item in range(1_000, 1_040):
         for sid in "ab":
@@ -370,32 +374,55 @@ def test_hostile_urls_teach_nothing_and_cost_nothing() -> None:
 
 
 def test_the_memory_of_pages_is_bounded() -> None:
-    learner = Learner(most_pages=200)
+    learner = Learner(most_pages=100)
     tracemalloc.start()
     sizes = []
-    for number in range(3_000):
+    for number in range(1_800):
         learner.observe(f"{SITE}/d{number % 7}/{number}?sid={number % 2}", number // 2)
-        if number in {999, 2_999}:
+        if number in {799, 1_799}:
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
 
     assert sizes[1] < 1.3 * sizes[0]
 
 
-def test_the_memory_of_rules_is_bounded() -> None:
+def test_the_memory_of_rules_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_rules, "MOST_CONTEXTS", 200)
     learner = Learner(most_hosts=3)
     seen: set[Rule] = set()
-    for number in range(2_000):
+    for number in range(200):
         for variant in range(2):
             name = f"{SITE}/x{number:x}y/{'abc'[number % 3]}"
             learner.observe(f"{name}/z?p{number}={variant}&q{number}=0", number)
         learner.observe(f"http://h{number % 20}.example.com/x", number)
-        if number % 100 == 99:
+        if number % 5 == 4:
             seen.update(learned.rule for learned in learner.rules())
 
     kept = [learned.rule for learned in learner.rules()]
-    assert sum(rule.host == HOST for rule in seen) > MOST_CONTEXTS >= sum(rule.host == HOST for rule in kept)
+    assert sum(rule.host == HOST for rule in seen) > 200 >= sum(rule.host == HOST for rule in kept)
     assert len({rule.host for rule in kept}) <= 3
+
+
+def test_rules_of_people_are_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_rules, "MOST_CONTEXTS", 100)
+    learner = Learner()
+    pinned = Rule(HOST, Slot.PARAMETER, "sid")
+    learner.pin(pinned)
+    for number in range(300):
+        learner.observe(f"{SITE}/x{'abcdefgh'[number % 8]}{number:x}y/?p=1", number)
+
+    assert _learned(learner, pinned).state is State.PINNED
+
+
+def test_hosts_with_many_rules_make_others_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learner_module, "MOST_RULES", 100)
+    learner = Learner()
+    for number in range(300):
+        learner.observe(f"http://h{number // 30}.example.com/x{number:x}y/z?p=1", number)
+    kept = list(learner.rules())
+
+    assert len(kept) <= 100 + 30
+    assert kept[-1].rule.host == "h9.example.com"
 
 
 def test_the_host_that_was_quiet_the_longest_is_forgotten_first() -> None:
