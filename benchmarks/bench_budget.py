@@ -1,6 +1,6 @@
 """What a crawl saves by what it learns of URLs: sites of real pages, replayed without HTTP.
 
-Run as ``python -m benchmarks.bench_budget --folder NAME=FOLDER[,PART…]… [--only WORDS] [--markdown]``. A
+Run as ``python -m benchmarks.bench_budget --folder NAME=FOLDER[,PART…]… [--only WORDS]``. A
 folder holds HTML files; its parts (default: all) are served as one host. Made sites of real text come in any
 case. Each page is read once by neardup's own reader, and judged by a fresh detector in each crawl.
 
@@ -13,11 +13,11 @@ The policies are:
 - ``learn, links last``: both in one order;
 - ``oracle``: make the requests last that lead to copies, by the truth.
 
-Each is run breadth first and last in first out, ``no dedup`` and ``learn`` also with 16 requests at once. A
-page of a folder is unique
-if its exact resemblance to every unique page before it, in the order of paths, is below .9. Of made pages the
-site says itself which are copies. Reported are unique pages lost at the end and requests until 99 % of them
-were found. What was predicted at the first decision about each URL is compared with the truth at that moment.
+Each is run breadth first and last in first out. ``no dedup`` and ``learn`` are run with 16 requests at once,
+too. A page of a folder is unique if its exact resemblance to every unique page before it, in the order of
+paths, is below .9. Of made pages the site says itself which are copies. Reported are unique pages lost at the
+end and requests until 99 % of them were found. What was predicted at the first decision about each URL is
+compared with the truth at that moment.
 The exit code is 1 if ``learn`` lost a unique page of a site that ends.
 """
 

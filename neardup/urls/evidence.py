@@ -72,8 +72,6 @@ class Evidence(Tally):
     @property
     def has_support(self) -> bool:
         """Whether there is enough evidence to say how often the rule is right."""
-        if self.state is State.PINNED:
-            return True
         if self.trials < MIN_TRIALS:
             return False
         return self.trials >= ENOUGH_TRIALS or (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from neardup.urls.tally import Tally
 
 MOST_CLUSTERS = 16
-"""Clusters of the pages of one key; with more, the part that was left out matters, and the key is closed."""
+"""Clusters of the pages of one key. With more, the part that was left out matters, and the key is closed."""
 
 
 class Page:
@@ -37,12 +37,14 @@ class Bucket(Tally):
 
     def put(self, page: Page) -> None:
         """Keep a page, if it is not too many of one cluster; too many clusters close the bucket."""
+        if self.is_closed or page in self.pages:
+            return
         clusters = {other.cluster for other in self.pages}
-        if len(self.pages) < MOST_CLUSTERS or page.cluster not in clusters:
-            self.pages.append(page)
-        if len(clusters) > MOST_CLUSTERS:
+        if page.cluster not in clusters and len(clusters) >= MOST_CLUSTERS:
             self.is_closed = True
             self.pages = []
+        elif page.cluster not in clusters or len(self.pages) < MOST_CLUSTERS:
+            self.pages.append(page)
 
 
 class ClusterPages(NamedTuple):
@@ -107,6 +109,4 @@ class Memory:
         if self.bucket(key) is None:
             self._young[key] = page
         else:
-            bucket = self.widen(key)
-            if not bucket.is_closed:
-                bucket.put(page)
+            self.widen(key).put(page)
