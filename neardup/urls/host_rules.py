@@ -49,8 +49,10 @@ WEIGHT = 3.0
 
 
 class Estimate(NamedTuple):
-    """What the contexts of a slot say: the probability that the slot does not matter, the lower bound of the
-    most special context with enough evidence, and which context that is.
+    """What the contexts of a slot say.
+
+    ``probability`` is that of the slot not mattering. ``context`` is the most special one with enough
+    evidence, and ``lower`` its lower bound.
     """
 
     probability: float

@@ -68,9 +68,10 @@ class Learner:
 
     A *slot* (:class:`neardup.urls.rules.Slot`) is a part of a URL that may not matter. Known pages whose URLs
     differ in that part alone are partners. Each judged page with partners is one trial of the rule "this slot
-    does not matter here": a hit if the page is in the cluster of one of them. A trial counts in contexts from
-    general to special: the host, the directory, the file. The estimate for a URL goes the same way. Each
-    context draws it towards its own share of hits. The last word has the history of the page itself.
+    does not matter here". The trial is a hit if the page is in the cluster of a partner. Trials count in
+    contexts from general to special: the host, the directory, the file. The estimate for a URL goes the same
+    way. Each context draws it towards its own share of hits. The last word has the history of the page
+    itself.
 
     Trials are forgotten in time, so sites may change. A rule predicts when it has trials enough, from
     different clusters and directories. An active rule that goes wrong is revoked.
@@ -116,9 +117,10 @@ class Learner:
         return learner
 
     def observe(self, url: str, cluster: int) -> list[str]:
-        """Learn from a page that was judged; returns URLs of known pages that a rule took it for a copy of,
-        and that it is no copy of. Waiting requests whose :attr:`Prediction.partner` is among them should be
-        looked at again.
+        """Learn from a page that was judged.
+
+        Returns URLs of known pages that an active rule took the page for a copy of, wrongly. Waiting requests
+        should be looked at again if their :attr:`neardup.urls.rules.Prediction.partner` is among these URLs.
 
         ``url`` is that of the page (:attr:`neardup.address.Address.url`). ``cluster`` is the id of its
         canonical page, or its own id if the page is canonical. A page without a cluster (too short, gone, not
@@ -161,8 +163,10 @@ class Learner:
         return list(unlike)
 
     def _explain(self, host: HostRules, parts: Parts, page: Page) -> None:
-        """Learn from a page without a partner in its cluster: from the slots by which its URL differs from
-        that of the first page of the cluster, and whether the cluster may be a trap.
+        """Learn from a page that no partner is in the cluster of.
+
+        The slots by which its URL differs from that of the first page of the cluster get a vote. The cluster
+        may be a trap.
         """
         cluster = self._memory.cluster(page.cluster)
         first = None if cluster is None or cluster.first is page else parts_of(cluster.first.url)

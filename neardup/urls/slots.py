@@ -2,17 +2,16 @@
 
 Who said what first:
 
-- Pages under many URLs, and rules between URLs learned from pairs of equal pages, with support and small
-  validation samples: Bar-Yossef, Keidar, Schonfeld, "Do not crawl in the DUST" (WWW 2007; TWEB 3, 2009).
-- Rules for a whole URL, general and specific, learned from clusters of duplicates: Dasgupta, Kumar,
-  Sasturkar, "De-duping URLs via rewrite rules" (KDD 2008).
-- Tokens in the context of their neighbours, and rules that generalise over values: Koppula et al., "Learning
-  URL patterns for webpage de-duplication" (WSDM 2010).
-- A tree of patterns from the whole site, which forgives single wrong pairs: Lei et al., "A pattern tree-based
-  approach to learning URL normalization rules" (WWW 2010).
-- Hypotheses about query parameters, tested during a crawl, with a lower bound of their share: MaybeDont.
-- The kinds of rules that people write by hand (query removal, all but some, part of a path): duplicate-url-
-  discarder.
+- Bar-Yossef, Keidar, Schonfeld, "Do not crawl in the DUST" (WWW 2007; TWEB 3, 2009): rules between the URLs
+  of one page. They are learned from pairs, and need support.
+- Dasgupta, Kumar, Sasturkar, "De-duping URLs via rewrite rules" (KDD 2008): rules for whole URLs. They are
+  learned from clusters of duplicates, from general to special.
+- Koppula et al., "Learning URL patterns for webpage de-duplication" (WSDM 2010): tokens in the context of
+  their neighbours.
+- Lei et al., "A pattern tree-based approach to learning URL normalization rules" (WWW 2010): patterns of a
+  whole site, which forgive single wrong pairs.
+- MaybeDont: hypotheses about parameters, tested while crawling, with a lower bound of their share.
+- duplicate-url-discarder: the kinds of rules that people write by hand.
 """
 
 from __future__ import annotations
