@@ -1,0 +1,326 @@
+"""Learn, while crawling, from verdicts which URLs lead to what is known."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+from neardup.address import registered_domain
+from neardup.urls.evidence import MIN_LOWER
+from neardup.urls.host_rules import Estimate, HostRules
+from neardup.urls.memory import Bucket, Memory, Page
+from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, parts_of
+from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
+from neardup.urls.slots import Place, differences, page_key, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from neardup.urls.slots import Context
+
+MOST_PAGES = 100_000
+"""Pages that are remembered, at 2 kB each. The older half of them is forgotten when there are more."""
+
+MOST_RULES = 200_000
+"""Rules of all hosts together, at 0.5 kB each."""
+
+MOST_HOSTS = 1_000
+"""Hosts whose rules are remembered. The host that has been quiet the longest is forgotten first."""
+
+TRAP_PAGES = 8
+"""Pages of a cluster from which on the cluster may be a trap."""
+
+_HISTORY_WEIGHT = 1.5
+"""Trials that the contexts count for beside the history of the very page."""
+
+_SLASHES = 3
+"""Of a URL, before the first segment of its path."""
+
+_OTHERS = 3
+"""Other segments that a context names."""
+
+_FEW = 5
+"""Slots in which copies may differ at once so that something is learned from them; two hosts count as two."""
+
+_AGAIN = 2
+"""Pages that are looked at again after each page, when the rules for the whole host have changed."""
+
+_BROAD = frozenset({Slot.OTHERS, Slot.QUERY})
+"""Slots that are several parameters at once."""
+
+_CLEARLY = 0.05
+"""By so much rules together must be surer than one rule alone, which is easier to understand."""
+
+
+class _Partners(NamedTuple):
+    """Known pages whose URLs differ from one in a slot, and their history."""
+
+    pages: list[Page]
+    history: Bucket | None
+
+
+_NO_PARTNERS = _Partners([], None)
+
+
+class Learner:
+    """Learns which parts of URLs do not matter, from the verdicts on pages, and predicts which URLs lead to
+    copies.
+
+    A *slot* (:class:`neardup.urls.rules.Slot`) is a part of a URL that may not matter. Known pages whose URLs
+    differ in that part alone are partners. Each judged page with partners is one trial of the rule "this slot
+    does not matter here". The trial is a hit if the page is in the cluster of a partner. Trials count in
+    contexts from general to special: the host, the directory, the file. The estimate for a URL goes the same
+    way. Each context draws it towards its own share of hits. The last word has the history of the page
+    itself.
+
+    Trials are forgotten in time, so sites may change. A rule predicts when it has trials enough, from
+    different clusters and directories. An active rule that goes wrong is revoked.
+
+    All rules are of one host. Pages of other hosts are partners as mirrors only, and only below one
+    registered domain: a stranger cannot teach that another's pages are copies. URLs that are too long or have
+    too many parts have no rules. What is remembered is bounded, see the constants.
+
+    :mod:`neardup.urls.slots` names the sources.
+
+    >>> learner = Learner()
+    >>> for item in range(20):
+    ...     for sid in "abc":
+    ...         unlike = learner.observe(f"http://a.example/item{item}?sid={sid}", cluster=item)
+    >>> unlike = learner.observe("http://a.example/other?sid=a", cluster=99)
+    >>> prediction = learner.predict("http://a.example/other?sid=z")
+    >>> prediction.probability > 0.9, prediction.partner, str(prediction.rule)
+    (True, 'http://a.example/other?sid=a', 'a.example: parameter sid')
+    >>> learner.predict("http://a.example/never-seen?sid=z")
+    """
+
+    def __init__(self, *, most_pages: int = MOST_PAGES, most_hosts: int = MOST_HOSTS) -> None:
+        self.generation = 0
+        """Rises when requests that wait should be looked at again: a rule was revoked or banned, or is right
+        much less often than before. What has become likelier need not be looked at: a request that has not
+        left the queue is asked about when it does.
+        """
+        self._most_hosts = most_hosts
+        self._memory = Memory(most_pages)
+        self._hosts: OrderedDict[str, HostRules] = OrderedDict()
+        self._rules = 0
+        """How many rules the hosts have."""
+
+    @classmethod
+    def from_rules(cls, rules: Iterable[LearnedRule]) -> Learner:
+        """A learner that starts with what :meth:`rules` gave in an earlier crawl."""
+        learner = cls()
+        for learned in rules:
+            host = learner._host(learned.rule.host)
+            before = len(host.contexts)
+            host.restore(learned)
+            learner._has_grown(host, before)
+        return learner
+
+    def observe(self, url: str, cluster: int) -> list[str]:
+        """Learn from a page that was judged.
+
+        Returns URLs of known pages that an active rule took the page for a copy of, wrongly. Waiting requests
+        should be looked at again if their :attr:`neardup.urls.rules.Prediction.partner` is among these URLs.
+
+        ``url`` is that of the page (:attr:`neardup.address.Address.url`). ``cluster`` is the id of its
+        canonical page, or its own id if the page is canonical. A page without a cluster (too short, gone, not
+        judged) is not observed. A page that is judged again is observed again.
+        """
+        parts = parts_of(url)
+        if parts is None:
+            return []
+        host, key = self._host(parts.host), page_key(parts)
+        page = self._memory.page(key)
+        if page is not None and page.cluster == cluster:
+            return []
+        known = page is not None
+        left = host.reduced(parts)
+        if page is None:
+            page = Page(url, cluster, left.key)
+        page.cluster = cluster
+        rules_before = len(host.contexts)
+        explained = False
+        unlike: dict[str, None] = {}
+        for place in places(parts, left):
+            partners = self._partners(parts, place, url).pages
+            # What one parameter explains says nothing about all of them.
+            if partners and not (explained and place.contexts[0][0] in _BROAD):
+                hit = self._try(host, parts, place, page, partners)
+                if left.gone and place.contexts[0][0] is Slot.TOGETHER:
+                    host.vote(left.gone, hit=hit)
+                if not hit and host.is_active(place.contexts[0]):
+                    unlike.update(dict.fromkeys(partner.url for partner in partners))
+                explained |= hit
+            if place.bucket and not known:
+                self._memory.put(place.bucket, page)
+        if not explained:
+            self._explain(host, parts, page)
+        if not known:
+            self._memory.add_page(key, page)
+            host.pages.append(page)
+        self._index_again(host)
+        self._has_grown(host, rules_before)
+        return list(unlike)
+
+    def _explain(self, host: HostRules, parts: Parts, page: Page) -> None:
+        """Learn from a page that no partner is in the cluster of.
+
+        The slots by which its URL differs from that of the first page of the cluster get a vote. The cluster
+        may be a trap.
+        """
+        cluster = self._memory.cluster(page.cluster)
+        first = None if cluster is None or cluster.first is page else parts_of(cluster.first.url)
+        if first is not None and _may_mirror(parts, first):
+            components = differences(parts, first)
+            if components and len(components) <= _FEW:
+                for of in {id(rules): rules for rules in (host, self._host(first.host))}.values():
+                    of.vote(components, hit=True)
+        trap = cluster.first if cluster and cluster.number >= TRAP_PAGES else None
+        self.generation += host.count(_trap(parts), page, trap, hash(parts.segments[:-1]))
+
+    def _index_again(self, host: HostRules) -> None:
+        """Look at some of the last pages again by the rules for the whole host, if these have changed."""
+        if host.pages and host.indexed_for != (rules := host.together()):
+            host.indexed_for, host.to_index = rules, len(host.pages)
+        for _ in range(min(_AGAIN, host.to_index)):
+            host.to_index -= 1
+            page = host.pages[host.to_index]
+            parts = parts_of(page.url)
+            if parts is None:
+                continue
+            left = host.reduced(parts)
+            page.left = left.key
+            for place in places(parts, left):
+                if place.bucket:
+                    self._memory.put(place.bucket, page)
+
+    def predict(self, url: str) -> Prediction | None:
+        """What is known against a URL that is not fetched yet; None: nothing.
+
+        Cheap enough to be asked about each request that leaves the queue, and again when
+        :attr:`generation` has risen.
+        """
+        parts = parts_of(url)
+        host = None if parts is None else self._hosts.get(parts.host)
+        if parts is None or host is None:
+            return None
+        best: Prediction | None = None
+        for place in places(parts, host.reduced(parts)):
+            partners = self._partners(parts, place, url)
+            estimate = host.estimate(_contexts(place, partners.pages)) if partners.pages else None
+            if estimate is None:
+                continue
+            history = partners.history
+            probability = estimate.probability
+            if history is not None and probability < 1.0:  # 1: pinned
+                probability = history.share(probability, _HISTORY_WEIGHT)
+            behind = _CLEARLY if best is not None and best.rule.slot is Slot.TOGETHER else 0.0
+            if best is None or probability > best.probability - behind:
+                best = _prediction(probability, estimate, parts.host, partners.pages[-1].url)
+        trap = host.estimate((_trap(parts),))
+        if trap is None or trap.lower < MIN_LOWER or (best and best.probability >= trap.probability):
+            return best
+        return _prediction(trap.probability, trap, parts.host, None)
+
+    def rules(self) -> Iterator[LearnedRule]:
+        """All rules with their evidence, as SQL keeps them and :meth:`from_rules` takes them."""
+        for name, host in self._hosts.items():
+            for context, evidence in host.items():
+                yield evidence.learned(name, context)
+
+    def pin(self, rule: Rule) -> None:
+        """Take a rule for right from now on, whatever the trials say."""
+        self._set_state(rule, State.PINNED)
+
+    def ban(self, rule: Rule) -> None:
+        """Never ask a rule again."""
+        self._set_state(rule, State.BANNED)
+
+    def revoke(self, rule: Rule) -> None:
+        """Forget the trials of a rule, which is learned afresh."""
+        self._set_state(rule, State.REVOKED)
+
+    def _set_state(self, rule: Rule, state: State) -> None:
+        host = self._host(rule.host)
+        before = len(host.contexts)
+        host.set_state((rule.slot, rule.value, rule.context), state)
+        self._has_grown(host, before)
+        self.generation += 1
+
+    def _host(self, name: str) -> HostRules:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = HostRules()
+            if len(self._hosts) > self._most_hosts:
+                self._forget_host()
+        else:
+            self._hosts.move_to_end(name)
+        return host
+
+    def _has_grown(self, host: HostRules, before: int) -> None:
+        """Count new rules of a host that had so many."""
+        self._rules += len(host.contexts) - before
+        while self._rules > MOST_RULES and len(self._hosts) > 1:
+            self._forget_host()
+
+    def _forget_host(self) -> None:
+        _, host = self._hosts.popitem(last=False)
+        self._rules -= len(host.contexts)
+
+    def _partners(self, parts: Parts, place: Place, url: str) -> _Partners:
+        found = self._memory.bucket(place.bucket) if place.bucket else None
+        bare = self._memory.bucket(place.bare) if place.bare else None
+        if found is None and bare is None:
+            return _NO_PARTNERS
+        history = found if isinstance(found, Bucket) else None
+        if history is not None and history.is_closed:
+            return _NO_PARTNERS
+        pages = _pages(found) if bare is None else [*_pages(found), *_pages(bare)]
+        pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
+        if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
+            pages = [page for page in pages if (of := parts_of(page.url)) and _may_mirror(parts, of)]
+        return _Partners(pages, history)
+
+    def _try(self, host: HostRules, parts: Parts, place: Place, page: Page, partners: list[Page]) -> bool:
+        """Count a page as a trial of a slot; whether it is in the cluster of a partner."""
+        partner = next((other for other in partners if other.cluster == page.cluster), None)
+        hit = partner is not None
+        if place.bucket:
+            self._memory.widen(place.bucket).add(hit=hit)
+        directory = hash(parts.segments[:-1])
+        for context in _contexts(place, partners):
+            self.generation += host.count(context, page, partner, directory)
+        return hit
+
+
+def _contexts(place: Place, partners: list[Page]) -> tuple[Context, ...]:
+    """The contexts of a slot. Of a segment that another may stand for, also those others: the last version of
+    a page tells more than the first one.
+    """
+    slot, value, _ = place.contexts[0]
+    if slot is not Slot.SEGMENT or value == OPAQUE:
+        return place.contexts
+    place_in_url = _SLASHES + int(value)
+    others = {"".join(page.url.split("/")[place_in_url : place_in_url + 1]) for page in partners}
+    named = ",".join(sorted(others)[-_OTHERS:])[:MOST_VALUE]
+    return *place.contexts, (slot, value, f"{place.contexts[1][2]}<{named}")
+
+
+def _pages(found: Bucket | Page | None) -> list[Page]:
+    if isinstance(found, Bucket):
+        return [] if found.is_closed else found.pages
+    return [] if found is None else [found]
+
+
+def _prediction(probability: float, estimate: Estimate, host: str, partner: str | None) -> Prediction:
+    return Prediction(probability, estimate.lower, Rule(host, *estimate.context), partner)
+
+
+def _trap(parts: Parts) -> Context:
+    names = ",".join(sorted({name for name, _ in parts.parameters}))
+    return (Slot.TRAP, f"{parts.shape}?{names}"[:200], "")
+
+
+def _may_mirror(one: Parts, other: Parts) -> bool:
+    """Whether two hosts may have the same pages: one host or one registered domain."""
+    return one.host == other.host or registered_domain(one.host) == registered_domain(other.host)

@@ -1,0 +1,214 @@
+"""The slots of a URL: the parts of it that may not matter.
+
+Who said what first:
+
+- Bar-Yossef, Keidar, Schonfeld, "Do not crawl in the DUST" (WWW 2007; TWEB 3, 2009): rules between the URLs
+  of one page. They are learned from pairs, and need support.
+- Dasgupta, Kumar, Sasturkar, "De-duping URLs via rewrite rules" (KDD 2008): rules for whole URLs. They are
+  learned from clusters of duplicates, from general to special.
+- Koppula et al., "Learning URL patterns for webpage de-duplication" (WSDM 2010): tokens in the context of
+  their neighbours.
+- Lei et al., "A pattern tree-based approach to learning URL normalization rules" (WWW 2010): patterns of a
+  whole site, which forgive single wrong pairs.
+- MaybeDont: hypotheses about parameters, tested while crawling, with a lower bound of their share.
+- duplicate-url-discarder: the kinds of rules that people write by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, is_opaque, plain_spelling
+from neardup.urls.rules import Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Context = tuple[Slot, str, str]
+"""A rule without its host: slot, value, context."""
+
+
+_FEW_VALUES = re.compile(r"[A-Za-z_-]{1,16}|[0-9]{1,2}")
+"""Values of parameters of which there are few, so that each may be a context: a view, an order."""
+
+Component = tuple[Slot, str]
+"""A rule for a whole host: slot and value."""
+
+
+class Reduced(NamedTuple):
+    """What is left of a URL without all that seems not to matter on its host. ``gone`` has the slots and
+    values of what is gone; ``origin`` is "" if the host is among them. ``key`` is :func:`reduced_key`.
+    """
+
+    origin: str
+    segments: tuple[str, ...]
+    parameters: tuple[tuple[str, str], ...]
+    gone: tuple[Component, ...]
+    key: int
+
+
+class Place(NamedTuple):
+    """One slot of one URL.
+
+    - ``contexts``: where trials are counted, from general to special.
+    - ``bucket``: the key of what is left of the URL; URLs with equal keys are partners. 0: none.
+    - ``bare``: the key of the URL that is left when the part is removed. 0: it is replaced, not removed.
+    - ``left``: the key of what is left of the URL, if the slot is looked at there. Pages with the same key
+      do not differ in the slot, and are no partners. 0: the slot is looked at in the whole URL.
+    """
+
+    contexts: tuple[Context, ...]
+    bucket: int
+    bare: int
+    left: int
+
+
+def page_key(parts: Parts) -> int:
+    """The key of a URL. Keys live as long as this process: nobody outside can make two URLs collide."""
+    return hash((parts.origin, parts.segments, parts.parameters))
+
+
+def reduced_key(origin: str, segments: tuple[str, ...], parameters: tuple[tuple[str, str], ...]) -> int:
+    """The key of a reduced URL (:class:`Reduced`), whatever URL it comes from."""
+    return hash((Slot.TOGETHER, origin, segments, parameters))
+
+
+def together_name(component: Component) -> str:
+    """How a slot is named among several that are applied together."""
+    slot, value = component
+    return slot if slot is Slot.HOST else f"{slot}:{value}"
+
+
+def places(parts: Parts, left: Reduced) -> Iterator[Place]:
+    """The slots of a URL, of which ``left`` is left when all is gone that is known not to matter.
+
+    What is left is looked at without what is gone: two URLs may differ in that as well. What is gone is
+    looked at in the whole URL, so that it goes on being tried.
+    """
+    gone = " ".join(map(together_name, left.gone))[: 4 * MOST_VALUE]
+    yield Place(
+        ((Slot.TOGETHER, "", ""), (Slot.TOGETHER, gone, ""), (Slot.TOGETHER, gone, parts.directory)),
+        left.key,
+        0,
+        0,
+    )
+    if parts.parameters:
+        yield from _of_query(parts, left)
+    yield from _of_path(parts, left)
+    whole = parts if (Slot.SPELLING, "") in left.gone else left
+    plain, changed = plain_spelling(parts.segments)
+    if whole is left:
+        plain = plain_spelling(left.segments)[0]
+    key = hash((Slot.SPELLING, whole.origin, plain, whole.parameters))
+    same = left.key if whole is left else 0
+    yield Place(((Slot.SPELLING, "", ""), (Slot.SPELLING, changed, "")), key, 0, same)
+    # Partners of one path on all hosts: the learner takes those that may be mirrors.
+    first = parts.segments[0] if len(parts.segments) > 1 else ""
+    whole = left if left.origin else parts
+    key = hash((Slot.HOST, whole.segments, whole.parameters))
+    same = left.key if whole is left else 0
+    yield Place(_chain(Slot.HOST, parts.origin, "", f"/{first[:MOST_VALUE]}"), key, 0, same)
+
+
+def _chain(slot: Slot, value: str, *contexts: str) -> tuple[Context, ...]:
+    return tuple((slot, value, context) for context in contexts)
+
+
+def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
+    names = dict.fromkeys(name for name, _ in left.parameters)
+    contexts = "", parts.directory, parts.shape
+    values = dict(parts.parameters)
+    for name in values:
+        if len(name) > MOST_VALUE:
+            continue
+        whole = left if name in names else parts
+        rest = tuple(pair for pair in whole.parameters if pair[0] != name)
+        origin, segments = whole.origin, whole.segments
+        bare = reduced_key(origin, segments, rest) if whole is left else hash((origin, segments, rest))
+        bucket = hash((Slot.PARAMETER, name, origin, segments, rest))
+        same = left.key if whole is left else 0
+        chain = _chain(Slot.PARAMETER, name, *contexts)
+        value = values[name].partition("=")[2]
+        if _FEW_VALUES.fullmatch(value):
+            chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}?{name}={value}")
+        yield Place(chain, bucket, bare, same)
+    if len(names) < 2:
+        return
+    origin, segments = left.origin, left.segments
+    for name in names:
+        others = ",".join(sorted(other for other in names if other != name))[: 2 * MOST_VALUE]
+        kept = tuple(pair for pair in left.parameters if pair[0] == name)
+        bucket = hash((Slot.OTHERS, name, origin, segments, kept))
+        yield Place(
+            _chain(Slot.OTHERS, name, others, f"{others} {parts.directory}"),
+            bucket,
+            reduced_key(origin, segments, kept),
+            left.key,
+        )
+    others = ",".join(sorted(names))[: 2 * MOST_VALUE]
+    bucket = hash((Slot.QUERY, origin, segments))
+    yield Place(
+        _chain(Slot.QUERY, "", others, f"{others} {parts.directory}"),
+        bucket,
+        reduced_key(origin, segments, ()),
+        left.key,
+    )
+
+
+def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
+    origin, segments, parameters = left.origin, left.segments, left.parameters
+    for place, segment in enumerate(segments):
+        last = place == len(segments) - 1
+        if last and not segment:
+            break
+        before, after = segments[:place], segments[place + 1 :]
+        if segment != OPAQUE and is_opaque(segment):
+            key = hash((Slot.SEGMENT, origin, before, after, parameters))
+            yield Place(_chain(Slot.SEGMENT, OPAQUE, "", parts.directory), key, 0, left.key)
+        elif not last and segment != OPAQUE:
+            prefix = "/".join(["", *before])[:MOST_VALUE]
+            following = after[0][:MOST_VALUE]
+            key = hash((Slot.SEGMENT, origin, before, after, parameters))
+            at = f"{prefix}/{segment}"
+            yield Place(_chain(Slot.SEGMENT, str(place), prefix, at, f"{at}/{following}"), key, 0, left.key)
+        if not last:
+            bare = reduced_key(origin, before + after, parameters)
+            yield Place(_chain(Slot.EXTRA, segment, "", parts.directory), 0, bare, left.key)
+    if segments == parts.segments:
+        return
+    kept = set(segments)
+    for place, segment in enumerate(parts.segments):
+        before, after = parts.segments[:place], parts.segments[place + 1 :]
+        if segment in kept:
+            continue
+        if is_opaque(segment):
+            key = hash((Slot.SEGMENT, parts.origin, before, after, parts.parameters))
+            yield Place(_chain(Slot.SEGMENT, OPAQUE, "", parts.directory), key, 0, 0)
+        elif after:
+            bare = hash((parts.origin, before + after, parts.parameters))
+            yield Place(_chain(Slot.EXTRA, segment, "", parts.directory), 0, bare, 0)
+
+
+def differences(one: Parts, other: Parts) -> list[Component] | None:
+    """The slots by which two URLs differ, as far as removing them makes the URLs equal; None: that does
+    not make them equal.
+    """
+    found: list[Component] = []
+    if one.origin != other.origin:
+        found += [(Slot.HOST, one.origin), (Slot.HOST, other.origin)]
+    names = {name for name, _ in set(one.parameters) ^ set(other.parameters)}
+    if any(len(name) > MOST_VALUE for name in names):
+        return None
+    found += [(Slot.PARAMETER, name) for name in sorted(names)]
+    longer, shorter = sorted((one.segments, other.segments), key=len, reverse=True)
+    if len(longer) == len(shorter):
+        pairs = [pair for pair in zip(longer, shorter, strict=True) if pair[0] != pair[1]]
+        if not all(is_opaque(segment) for pair in pairs for segment in pair):
+            return None
+        return found + [(Slot.SEGMENT, OPAQUE)] * bool(pairs)
+    extra = Counter(longer) - Counter(shorter)
+    if tuple(segment for segment in longer if segment not in extra) != shorter:
+        return None
+    return found + [(Slot.EXTRA, segment) for segment in extra]
