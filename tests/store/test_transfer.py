@@ -70,6 +70,7 @@ def fill(store: Store) -> None:
         crawl=second,
         history=True,
         frequencies=learned({"a.example": 3}),
+        rules=taught(None, "a.example"),
     )
 
 
@@ -187,6 +188,7 @@ class TestExport:
             "duplicate_values": 2,
             "page_versions": 5,
             "document_frequencies": 1,
+            "url_rules": RULES,
         }
         assert (header["neardup"], header["scheme"]) == (1, str(Scheme()))
         assert (crawl_row["table"], crawl_row["id"]) == ("crawls", 1)
@@ -284,7 +286,7 @@ class TestRefusals:
             (
                 1,
                 {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0,
-                          "document_frequencies": 1}},
+                          "document_frequencies": 1, "url_rules": RULES}},
                 "is not complete: 2100 rows of simhash_values",
             ),
             (
