@@ -209,6 +209,11 @@ def rules_of_key(connection: Connection, digits: str) -> list[StoredRule]:
     return [stored for stored in _read(connection, query) if stored is not None]
 
 
+def hosts_of_pages(connection: Connection) -> set[str]:
+    """The hosts of which pages are stored."""
+    return set(connection.execute(select(simhash_values.c.host).distinct()).scalars())
+
+
 def decide(connection: Connection, rules: Iterable[Rule], state: State) -> None:
     """Pin, ban or revoke rules by hand, whether they are stored or not.
 
