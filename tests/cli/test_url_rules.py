@@ -331,7 +331,12 @@ class TestExport:
         assert process(f"http://{HOST}/other/print/x.html") == f"http://{HOST}/other/print/x.html"
         assert exported.left_out == {}
         nested = [evidence(Rule(HOST, Slot.EXTRA, "mobile", context)) for context in ("", "/print/mobile")]
-        assert list(discarder.export([*rules, *nested]).left_out) == [nested[0].rule, nested[1].rule]
+        mixed = discarder.export([*rules, *nested])
+        process = reads(mixed.rules, tmp_path)
+        assert process(f"http://{HOST}/print/mobile/x.html") == f"http://{HOST}/print/x.html"
+        assert process(f"http://{HOST}/docs/print/a/x.html") == f"http://{HOST}/docs/a/x.html"
+        assert list(mixed.left_out) == [rules[0].rule, rules[1].rule]
+        assert set(mixed.left_out.values()) == {"another rule removes a part of the same path"}
 
     def test_the_last_slash(self, tmp_path: Path) -> None:
         slash = Rule(HOST, Slot.SPELLING, "", "slash")

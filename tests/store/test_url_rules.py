@@ -10,8 +10,10 @@ import sqlalchemy as sa
 
 from neardup.detection.rule import Rule as MatchRule
 from neardup.store import removal, url_rules
+from neardup.store.schema import url_rules as table
 from neardup.store.url_rules import UrlRules, decide, key_of_rule, rules_of_key, stored_rules
 from neardup.store.writer import Writer
+from neardup.urls.evidence import MIN_TRIALS
 from neardup.urls.learner import Learner
 from neardup.urls.rules import Rule, Slot, State
 from tests.support.stores import SHOPS, rules_of, taught, write
@@ -48,7 +50,7 @@ class TestStored:
         second = UrlRules()
         store.load_rules(second)
 
-        learned = {one.rule: one for one in first.learner.rules() if one.trials >= url_rules.MIN_TRIALS}
+        learned = {one.rule: one for one in first.learner.rules() if one.trials >= MIN_TRIALS}
         assert {one.rule: one for one in second.learner.rules()} == learned
         assert learned[SID].state is State.ACTIVE
         assert second.to_store(all_changed=True) == {}  # nothing has changed since
@@ -307,10 +309,10 @@ class TestLoaded:
         write(store, rules=taught(None, HOST))
         others = len(rules_of(store))
         for rule, change in ((SID, {"slot": "of later"}), (ID, {"hits": -1.0})):
-            row = url_rules.url_rules.c
+            row = table.c
             key = row.rule_key == key_of_rule(rule)
             with store.begin_write() as connection:
-                connection.execute(sa.update(url_rules.url_rules).where(key).values(change))
+                connection.execute(sa.update(table).where(key).values(change))
 
         rules = UrlRules()
         with caplog.at_level(logging.WARNING):
