@@ -153,8 +153,8 @@ class _HostExport:
                     yield other
             elif (
                 rule.slot in {Slot.OTHERS, Slot.QUERY}
-                and (slot, value != rule.value) == (Slot.PARAMETER, True)
-                and (_is_below(context, rule.context) or _is_below(rule.context, context))
+                and slot is Slot.PARAMETER
+                and value != rule.value
             ):
                 yield other
 
@@ -186,13 +186,15 @@ class _HostExport:
         }
         if all(self._is_sure_of(name) for name in names):
             return "the rules of single parameters say as much"
+        if rule.context:
+            return "the format does not ask which other parameters there are"
         if rule.slot is Slot.QUERY:
-            return self._add("queryRemovalExcept", self._patterns(rule.context))
+            return self._add("queryRemovalExcept", self._patterns(""))
         if not _NAME.fullmatch(rule.value) or rule.value.lower() in {
             name.lower() for name in names if name != rule.value
         }:
             return "no pattern asks for the parameter"
-        asked = self._patterns(rule.context, query=f"?{rule.value}=*")
+        asked = self._patterns("", query=f"?{rule.value}=*")
         return self._add("queryRemovalExcept", asked, rule.value)
 
     def _is_sure_of(self, name: str) -> bool:

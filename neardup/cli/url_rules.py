@@ -149,8 +149,7 @@ def in_words(rule: Rule) -> str:
         Slot.EXTRA: f"{value!r} in the path may be missing",
         Slot.HOST: f"{value} is a mirror",
         Slot.SPELLING: "case, extension, index file and last slash do not matter",
-        Slot.SUBSTITUTION: f"one part stands for another: {value}",
-        Slot.TOGETHER: "what the rules for the whole host name does not matter at once",
+        Slot.TOGETHER: f"does not matter at once: {value or 'all that rules for the whole host name'}",
         Slot.TRAP: f"URLs like {value} lead to few pages",
     }[rule.slot]
 

@@ -308,15 +308,15 @@ class TestExport:
 
     def test_no_parameter(self, tmp_path: Path) -> None:
         rules = [
-            evidence(Rule(HOST, Slot.QUERY, "", "/a")),
+            evidence(Rule(HOST, Slot.QUERY, "")),
             evidence(Rule(HOST, Slot.PARAMETER, "x"), state=State.LEARNING, trials=5.0),
         ]
 
         process = reads(discarder.export(rules).rules, tmp_path)
 
         assert process(f"http://{HOST}/a/b?x=1&y=2") == f"http://{HOST}/a/b"
-        assert process(f"http://{HOST}/a?x=1&y=2") == f"http://{HOST}/a"
-        assert process(f"http://{HOST}/ab?x=1&y=2") == f"http://{HOST}/ab?x=1&y=2"
+        of_names = evidence(Rule(HOST, Slot.QUERY, "", "x,y"), share=0.5, state=State.LEARNING)
+        assert discarder.export([*rules, of_names]).rules == []
 
     def test_a_part_of_the_path(self, tmp_path: Path) -> None:
         rules = [
@@ -354,6 +354,7 @@ class TestExport:
         [
             (Rule(HOST, Slot.HOST, "http://www.a.example"), "the format has no such rule"),
             (Rule(HOST, Slot.TRAP, "/0?"), "the format has no such rule"),
+            (Rule(HOST, Slot.TOGETHER, "host parameter:sid"), "the format has no such rule"),
             (Rule(HOST, Slot.PARAMETER, ";v"), "the format knows no parameters of the path"),
             (Rule(HOST, Slot.PARAMETER, "v", "/item0"), "no pattern matches these URLs and no others"),
             (Rule(HOST, Slot.PARAMETER, "v", "/a*b"), "no pattern matches these URLs and no others"),

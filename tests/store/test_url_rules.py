@@ -85,7 +85,7 @@ class TestStored:
     def test_long_names_and_names_that_no_database_takes(self, store: Store) -> None:
         rules = UrlRules()
         learner = rules.learner
-        long = Rule("a.example", Slot.SUBSTITUTION, "ü" * 6_000, "/x" * 1_000)
+        long = Rule("a.example", Slot.TRAP, "ü" * 6_000, "/x" * 1_000)
         for rule in (long, Rule("b\x00.example", Slot.QUERY, ""), Rule("c" * 300, Slot.QUERY, "")):
             learner.pin(rule)
         learner.ban(Rule("a.example", Slot.PARAMETER, "\ud800"))
@@ -105,7 +105,7 @@ class TestStored:
         writer.flush()
         in_between = rules_of(store)[SID].learned
         monkeypatch.setattr(url_rules, "_SECONDS", 3_600.0)
-        rules.to_store()  # the next look is far away
+        rules.to_store(all_changed=True)  # the next look is far away
         wrong(rules, pages=1)
         writer.put(page(2, f"http://{HOST}/2"))
         writer.flush()
