@@ -40,7 +40,9 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 _WWW = re.compile(r"www\d*\.")
 
-_NO_SUCH_RULE = "the format has no such rule"
+_NO_SUCH_SLOTS = frozenset({Slot.SEGMENT, Slot.HOST, Slot.TOGETHER, Slot.TRAP})
+"""Of which the format knows nothing."""
+
 _CONTRADICTED = "it is wrong in a part of the site"
 _NO_PATTERN = "no pattern matches these URLs and no others"
 
@@ -130,6 +132,8 @@ class _HostExport:
 
     def _reason_against(self, learned: LearnedRule) -> str | None:
         rule = learned.rule
+        if rule.slot in _NO_SUCH_SLOTS:
+            return "the format has no such rule"
         if not self._host or ":" in self._host:
             return "patterns cannot name such a host"
         if not _is_sure(learned):
@@ -151,11 +155,7 @@ class _HostExport:
             if (slot, value) == (rule.slot, rule.value):
                 if other.rule != rule and _is_below(context, rule.context):
                     yield other
-            elif (
-                rule.slot in {Slot.OTHERS, Slot.QUERY}
-                and slot is Slot.PARAMETER
-                and value != rule.value
-            ):
+            elif rule.slot in {Slot.OTHERS, Slot.QUERY} and slot is Slot.PARAMETER and value != rule.value:
                 yield other
 
     def _say(self, rule: Rule) -> str | None:
@@ -166,8 +166,8 @@ class _HostExport:
             Slot.QUERY: self._say_all_but,
             Slot.EXTRA: self._say_extra,
             Slot.SPELLING: self._say_spelling,
-        }.get(rule.slot)
-        return _NO_SUCH_RULE if say is None else say(rule)
+        }
+        return say[rule.slot](rule)
 
     def _say_parameter(self, rule: Rule) -> str | None:
         if rule.value.startswith(";"):
