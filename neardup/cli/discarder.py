@@ -1,9 +1,13 @@
 """Rules of URLs in the format of duplicate-url-discarder, out and in.
 
 https://github.com/zytedata/duplicate-url-discarder: a list of objects with ``order``, ``urlPattern``,
-``processor`` and ``args``. The patterns are those of https://github.com/zytedata/url-matcher. The four
-processors remove parameters (``queryRemoval``), all parameters but some (``queryRemovalExcept``), parts of
-the path by their place (``subpathRemoval``), or ``www.`` and the last slash (``normalizer``).
+``processor`` and ``args``. The patterns are those of https://github.com/zytedata/url-matcher. There are
+four processors:
+
+- ``queryRemoval`` removes parameters;
+- ``queryRemovalExcept`` removes all parameters but some;
+- ``subpathRemoval`` removes parts of the path by their place;
+- ``normalizer`` removes ``www.`` and the last slash.
 
 That program drops requests and never looks back. So only rules that are nearly always right go out, with
 patterns that match no more than what was learned.

@@ -36,8 +36,9 @@ logger = logging.getLogger(__name__)
 BY_HAND = frozenset({State.PINNED, State.BANNED})
 
 _SECONDS = 60.0
-"""Between two looks at the rules of a crawl that runs; with very many rules more, so that the looks take a
-hundredth of the time.
+"""Between two looks at the rules of a crawl that runs.
+
+With very many rules the time is longer, so that the looks take a hundredth of it.
 """
 
 _ROWS_AT_ONCE = 500
@@ -118,8 +119,9 @@ class UrlRules:
 def store_rules(
     connection: Connection, upsert: Insert, crawl_id: int, changed: Mapping[Rule, StoredRule]
 ) -> None:
-    """Store the rules of a crawl, but for those of which the tables know more; ``changed``: each as the crawl
-    knows it, with the crawl and the decisions of the row that the crawl began with.
+    """Store the rules of a crawl, but for those of which the tables know more.
+
+    ``changed``: each as the crawl knows it, with crawl and decisions of the row that the crawl began with.
     """
     now = datetime.now(UTC)
     rows = {stored.key: stored for stored in changed.values()}

@@ -167,8 +167,9 @@ class Writer:
             self._changed.notify_all()
 
     def put_rules(self, *, all_changed: bool = True) -> None:
-        """Have it stored what has been learned of URLs: all rules that are not stored as they are; without
-        ``all_changed`` only if the last time was a while ago.
+        """Have it stored what has been learned of URLs: all rules that are not stored as they are.
+
+        Without ``all_changed`` only if the last time was a while ago.
 
         Takes milliseconds for a thousand rules, so the thread of the crawl leaves it to others.
         """
