@@ -257,7 +257,7 @@ def read(text: str, name: str, hosts: Collection[str]) -> Imported:
     """
     try:
         entries = json.loads(text)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise ConfigurationError(f"{name} is no JSON: {exc}") from exc
     if not isinstance(entries, list):
         raise ConfigurationError(f"{name}: a list of rules is expected, not {type(entries).__name__}")

@@ -1,4 +1,4 @@
-"""``neardup rules``: what crawls have learned of URLs, by host; which parts of them do not matter.
+"""``neardup rules`` lists by host what crawls have learned of URLs: which parts of a URL do not matter.
 
 ``neardup rules show RULE`` tells all about one rule. ``pin``, ``ban`` and ``revoke`` decide about rules by
 hand. ``export`` and ``import`` speak the format of duplicate-url-discarder.
@@ -249,8 +249,10 @@ def _import(store: Store, path: Path) -> None:
     with store.reading() as connection:
         hosts = url_rules.hosts_of_pages(connection)
     found = discarder.read(text, str(path), hosts)
-    store.transact(lambda connection: url_rules.decide(connection, found.rules, State.PINNED))
-    for reason in found.left_out:
+    rules = [rule for rule in found.rules if url_rules.is_storable(rule)]
+    store.transact(lambda connection: url_rules.decide(connection, rules, State.PINNED))
+    unstorable = (f"{rule}: no database takes it" for rule in found.rules if not url_rules.is_storable(rule))
+    for reason in (*found.left_out, *unstorable):
         complain(f"not imported: {reason}")
-    print(f"{store.location}: pinned {number(len(found.rules), 'rule')}")
+    print(f"{store.location}: pinned {number(len(rules), 'rule')}")
     _tell_of_running(store)

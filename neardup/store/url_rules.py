@@ -76,6 +76,11 @@ def key_of_rule(rule: Rule) -> bytes:
     return key_of("\x00".join(rule).encode())  # no part of a rule that can be stored has a NUL
 
 
+def is_storable(rule: Rule) -> bool:
+    """Whether the tables can name a rule as it is; one that they cannot name is learned by each crawl."""
+    return stored_host(rule.host) == rule.host and all(storable(part) == part for part in rule)
+
+
 class UrlRules:
     """The learner of a crawl, and what of its rules is stored as it is."""
 
@@ -105,7 +110,7 @@ class UrlRules:
                 known = self._stored.get(learned.rule)
                 if known is None:
                     few = learned.state is State.LEARNING and learned.trials < MIN_TRIALS
-                    if few or not _is_storable(learned.rule):
+                    if few or not is_storable(learned.rule):
                         continue
                     known = StoredRule(learned)
                 elif known.learned == learned:
@@ -286,8 +291,3 @@ def _read(connection: Connection, query: Select[Any]) -> Iterator[StoredRule | N
             row.partner_url,
         )
         yield StoredRule(learned, row.crawl_id, row.decisions, row.updated_at)
-
-
-def _is_storable(rule: Rule) -> bool:
-    """Whether the tables can name a rule as it is; one that they cannot name is learned by each crawl."""
-    return stored_host(rule.host) == rule.host and all(storable(part) == part for part in rule)

@@ -470,6 +470,7 @@ class TestImport:
         ("content", "message"),
         [
             ("{", "is no JSON"),
+            ("[" * 100_000, "is no JSON"),
             ("{}", "a list of rules is expected, not dict"),
             ("[7]", "rule 1: urlPattern with a list include is expected"),
             ('[{"urlPattern": {"include": "a"}}]', "rule 1: urlPattern with a list include is expected"),
@@ -483,6 +484,19 @@ class TestImport:
 
         assert message in run(one, "import", str(path), code=1)[1]
         assert stored(one) == before
+
+    def test_names_that_no_database_takes(self, one: str, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "rules.json"
+        names = ["good", "a\x00b", "\ud800", "x\x1b[2J"]
+        pattern = {"include": ["a.b.com"]}
+        path.write_text(json.dumps([{"processor": "queryRemoval", "args": names, "urlPattern": pattern}]))
+
+        printed, error = run(one, "import", str(path))
+
+        assert "pinned 2 rules" in printed
+        assert [line.endswith(": no database takes it") for line in error.splitlines()] == [True, True]
+        assert Rule("a.b.com", Slot.PARAMETER, "x\x1b[2J") in stored(one)
+        assert "\x1b" not in run(one)[0]
 
     def test_no_file(self, one: str, run: Run, tmp_path: Path) -> None:
         assert "no rules can be read there" in run(one, "import", str(tmp_path), code=1)[1]

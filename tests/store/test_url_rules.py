@@ -182,6 +182,26 @@ class TestTwoCrawls:
         assert stored.crawl_id == crawls[1]
         assert stored.learned in list(large.learner.rules())
 
+    def test_at_the_same_time(self, store: Store) -> None:
+        hosts = [f"{number}.example" for number in range(20)]
+        learned = [taught(None, *hosts, items=items) for items in (12, 30, 20)]
+        writers = [
+            Writer(store, store.begin_crawl(spider="s", settings={}), rules=rules, batch_seconds=0.0)
+            for rules in learned
+        ]
+        for _ in range(2):
+            for writer, rules in zip(writers, learned, strict=True):
+                rules.learner.observe("http://x.example/", 1)
+                writer.put_rules()
+        for writer in writers:
+            writer.close()
+
+        assert [writer.rows_rejected for writer in writers] == [0, 0, 0]
+        stored = rules_of(store)
+        assert {rule.host for rule in stored} == set(hosts)
+        known = {one for rules in learned for one in rules.learner.rules()}
+        assert {one.learned for one in stored.values()} <= known
+
     def test_a_rule_that_was_revoked_is_stored_though_it_has_few_trials(self, store: Store) -> None:
         write(store, rules=taught(None, HOST))
         before = rules_of(store)[SID].learned
