@@ -123,7 +123,7 @@ class _HostExport:
             rule = learned.rule
             if any(_is_below(rule.context, said) for said in contexts[rule.slot, rule.value]):
                 continue
-            reason = self._reason_against(learned) or self._say(rule)
+            reason = self._reason_against(learned) or self._say(learned)
             if reason is None:
                 contexts[rule.slot, rule.value].append(rule.context)
             else:
@@ -162,7 +162,7 @@ class _HostExport:
             elif rule.slot in {Slot.OTHERS, Slot.QUERY} and slot is Slot.PARAMETER and value != rule.value:
                 yield other
 
-    def _say(self, rule: Rule) -> str | None:
+    def _say(self, learned: LearnedRule) -> str | None:
         """Have a rule said in the format, or why that is not possible."""
         say = {
             Slot.PARAMETER: self._say_parameter,
@@ -171,32 +171,31 @@ class _HostExport:
             Slot.EXTRA: self._say_extra,
             Slot.SPELLING: self._say_spelling,
         }
-        return say[rule.slot](rule)
+        return say[learned.rule.slot](learned)
 
-    def _say_parameter(self, rule: Rule) -> str | None:
+    def _say_parameter(self, learned: LearnedRule) -> str | None:
+        rule = learned.rule
         if rule.value.startswith(";"):
             return "the format knows no parameters of the path"
         return self._add("queryRemoval", self._patterns(rule.context), rule.value)
 
-    def _say_spelling(self, rule: Rule) -> str | None:
-        if rule.context != "slash" or _WWW.match(self._host):
+    def _say_spelling(self, learned: LearnedRule) -> str | None:
+        if learned.rule.context != "slash" or _WWW.match(self._host):
             return "the normalizer removes the last slash and www., neither less nor more"
         return self._add("normalizer", self._patterns(""))
 
-    def _say_all_but(self, rule: Rule) -> str | None:
+    def _say_all_but(self, learned: LearnedRule) -> str | None:
         """``queryRemovalExcept``, which removes parameters that nobody has seen, too."""
-        names = {other.rule.value for other in self._rules if other.rule.slot is Slot.PARAMETER} - {
-            rule.value
-        }
-        if all(self._is_sure_of(name) for name in names):
+        rule = learned.rule
+        names = {other.rule.value for other in self._rules if other.rule.slot is Slot.PARAMETER}
+        names.discard(rule.value)
+        if learned.state is not State.PINNED and all(self._is_sure_of(name) for name in names):
             return "the rules of single parameters say as much"
         if rule.context:
             return "the format does not ask which other parameters there are"
         if rule.slot is Slot.QUERY:
             return self._add("queryRemovalExcept", self._patterns(""))
-        if not _NAME.fullmatch(rule.value) or rule.value.lower() in {
-            name.lower() for name in names if name != rule.value
-        }:
+        if not _NAME.fullmatch(rule.value) or rule.value.lower() in {name.lower() for name in names}:
             return "no pattern asks for the parameter"
         asked = self._patterns("", query=f"?{rule.value}=*")
         return self._add("queryRemovalExcept", asked, rule.value)
@@ -208,15 +207,17 @@ class _HostExport:
             if other.rule[1:3] == (Slot.PARAMETER, name)
         )
 
-    def _say_extra(self, rule: Rule) -> str | None:
-        """``subpathRemoval`` at each place where the part was seen."""
+    def _say_extra(self, learned: LearnedRule) -> str | None:
+        """``subpathRemoval`` at each place where the part may be missing."""
+        rule = learned.rule
         part = shape(rule.value)
         removed: dict[str, int] = {}
         """Places by the path above and with the part."""
         for other in self._rules:
             context = other.rule.context
             directories = context.split("/")[1:]
-            if other.rule[1:3] != rule[1:3] or directories.count(part) != 1:
+            is_wrong = other.hits < SURE * other.trials
+            if other.rule[1:3] != rule[1:3] or directories.count(part) != 1 or is_wrong:
                 continue
             place = directories.index(part)
             if rule.context in {"", context}:

@@ -303,6 +303,9 @@ class TestExport:
         assert process(f"http://{HOST}/a?utm=1&x=4") == f"http://{HOST}/a?utm=1&x=4"
         matters = evidence(Rule(HOST, Slot.PARAMETER, "x", "/a"), share=0.0, state=State.LEARNING)
         assert discarder.export([*rules, matters]).rules == []
+        assert discarder.export(rules[:1]).rules == []  # nothing else was seen: who knows?
+        pinned = evidence(only_id, state=State.PINNED, trials=0.0)
+        assert discarder.export([pinned, matters]).rules == discarder.export(rules).rules
         other_case = evidence(Rule(HOST, Slot.PARAMETER, "ID"), state=State.LEARNING, trials=1.0)
         assert discarder.export([*rules, other_case]).rules == []
 
@@ -330,6 +333,10 @@ class TestExport:
         assert process(f"http://{HOST}/docs/print/a/x.html") == f"http://{HOST}/docs/a/x.html"
         assert process(f"http://{HOST}/other/print/x.html") == f"http://{HOST}/other/print/x.html"
         assert exported.left_out == {}
+        elsewhere = evidence(
+            Rule(HOST, Slot.EXTRA, "print", "/other/print"), share=0.0, state=State.LEARNING, trials=1.0
+        )
+        assert discarder.export([*rules, elsewhere]) == exported
         nested = [evidence(Rule(HOST, Slot.EXTRA, "mobile", context)) for context in ("", "/print/mobile")]
         mixed = discarder.export([*rules, *nested])
         process = reads(mixed.rules, tmp_path)
