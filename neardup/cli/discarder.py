@@ -101,7 +101,8 @@ def _contradicts(learned: LearnedRule) -> bool:
 
 def _is_below(context: str, general: str) -> bool:
     """Whether a pattern for the general context takes URLs of the other; patterns know no case."""
-    return not general or f"{context}/".lower().startswith(f"{general}/".lower())
+    one, other = context.lower(), general.lower()
+    return not other or one == other or one.startswith((f"{other}/", f"{other}?"))
 
 
 class _HostExport:
@@ -236,10 +237,19 @@ class _HostExport:
         return None
 
     def _patterns(self, context: str, query: str = "") -> tuple[str, ...] | None:
-        """Patterns of a context: all below it, and the file of that name; None if there are none."""
-        if not _LITERAL.fullmatch(context) or context.count("/") > _MOST_DIRECTORIES:
+        """Patterns of a context: all below it, and the file of that name; None if there are none.
+
+        The context of one value of a parameter is that of a file, and what its URLs ask for.
+        """
+        path, mark, asked = context.partition("?")
+        if not _LITERAL.fullmatch(path) or path.count("/") > _MOST_DIRECTORIES:
             return None
-        ends = (f"{context}/{query}", f"{context}|{query}") if context else (f"/{query}",)
+        if mark:
+            if not _NAME.fullmatch(asked.partition("=")[0]):
+                return None
+            ends: tuple[str, ...] = (f"{path}|?{asked}",)
+        else:
+            ends = (f"{path}/{query}", f"{path}|{query}") if path else (f"/{query}",)
         return tuple(f"{place}{end}" for place in self._places for end in ends)
 
     def _add(self, processor: str, patterns: tuple[str, ...] | None, *arguments: str | int) -> str | None:

@@ -42,7 +42,7 @@ _DONE = {"pin": State.PINNED, "ban": State.BANNED, "revoke": State.REVOKED}
 _HELP_OF = {
     "pin": "take rules for right from now on, whatever the trials say",
     "ban": "never ask rules again",
-    "revoke": "forget most trials of rules, which are learned afresh; takes a pin or a ban back, too",
+    "revoke": "forget the trials of rules, which are learned afresh; takes a pin or a ban back, too",
 }
 
 _COLUMNS = ("rule", "host", "says", "where", "trials", "right", "at_least", "state", "example", "copy_of")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import accumulate
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,7 @@ from neardup.store.statements import in_parts, upsert_rule
 from neardup.store.types import storable, stored_host
 from neardup.urls.evidence import MIN_TRIALS
 from neardup.urls.host_rules import MOST_CONTEXTS
-from neardup.urls.learner import MOST_HOSTS, Learner
+from neardup.urls.learner import MOST_HOSTS, MOST_RULES, Learner
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
 
 if TYPE_CHECKING:
@@ -162,8 +163,10 @@ def load_rules(connection: Connection, rules: UrlRules) -> None:
     read is as good as none. One warning says how many there are.
     """
     host = url_rules.c.host
-    query = select(host).group_by(host).order_by(func.max(url_rules.c.updated_at).desc(), host)
-    hosts = list(connection.execute(query.limit(MOST_HOSTS)).scalars())
+    query = select(host, func.count()).group_by(host).order_by(func.max(url_rules.c.updated_at).desc(), host)
+    counts = connection.execute(query.limit(MOST_HOSTS)).all()
+    sums = accumulate(min(count, MOST_CONTEXTS) for _, count in counts)
+    hosts = [name for (name, _), rules_so_far in zip(counts, sums, strict=True) if rules_so_far <= MOST_RULES]
     found: list[StoredRule] = []
     damaged = 0
     for some in in_parts(reversed(hosts), _HOSTS_AT_ONCE):  # the first are forgotten first
@@ -224,8 +227,7 @@ def hosts_of_pages(connection: Connection) -> set[str]:
 def decide(connection: Connection, rules: Iterable[Rule], state: State) -> None:
     """Pin, ban or revoke rules by hand, whether they are stored or not.
 
-    A learner tells what follows for others: with a rule that is revoked, its more special contexts are
-    doubted.
+    A learner tells what follows for others: with a rule that is revoked, what rests on the rule is doubted.
     """
     by_host: dict[str, list[Rule]] = {}
     for rule in rules:

@@ -278,6 +278,24 @@ class TestExport:
         assert exported.rules == []
         assert list(exported.left_out.values()) == ["it is wrong in a part of the site"]
 
+    def test_one_value_of_a_parameter(self, tmp_path: Path) -> None:
+        view = Rule(HOST, Slot.PARAMETER, "view")
+        rules = [
+            evidence(view, share=0.5),
+            evidence(view._replace(context="/a/list.html"), share=0.5, state=State.LEARNING),
+            evidence(view._replace(context="/a/list.html?view=print")),
+            evidence(view._replace(context="/a/list.html?view=all"), share=0.0, state=State.LEARNING),
+        ]
+
+        process = reads(discarder.export(rules).rules, tmp_path)
+
+        url = f"http://{HOST}/a/list.html?id=3"
+        assert process(f"{url}&view=print") == url
+        assert process(f"{url}&view=all") == f"{url}&view=all"
+        assert process(f"http://{HOST}/a/list.html/b?view=print") == f"http://{HOST}/a/list.html/b?view=print"
+        wrong = evidence(view._replace(context="/a/list.html?view=all"), share=0.0, state=State.LEARNING)
+        assert discarder.export([evidence(view._replace(context="/a/list.html")), wrong]).rules == []
+
     def test_a_pin_is_stronger_than_what_is_below_and_a_ban_above_is_stronger(self) -> None:
         below = evidence(SID._replace(context="/hats"), share=0.1, state=State.LEARNING)
         pinned, banned = (evidence(SID, state=state) for state in (State.PINNED, State.BANNED))

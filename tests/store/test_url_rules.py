@@ -285,8 +285,10 @@ class TestDecide:
         after = rules_of(store)
         below = {rule for rule in before if rule[:3] == SID[:3] and rule.context}
         assert len(below) >= len(SHOPS)
-        assert {rule for rule in before if after[rule].learned != before[rule].learned} == {SID, *below}
-        assert all(after[rule].decisions == 1 for rule in (SID, *below))
+        changed = {rule for rule in before if after[rule].learned != before[rule].learned}
+        resting_on_it = {rule for rule in before if rule.slot is Slot.TOGETHER and "sid" in rule.value}
+        assert changed == {SID, *below, *resting_on_it}
+        assert {rule for rule, known in after.items() if known.decisions == 1} == changed
         assert all(after[rule].learned.trials <= 5 for rule in (SID, *below))
 
     def test_the_last_decision_counts(self, store: Store) -> None:
@@ -308,6 +310,19 @@ class TestLoaded:
         store.load_rules(rules)
 
         assert list(dict.fromkeys(one.rule.host for one in rules.learner.rules())) == hosts[2:]
+
+    def test_no_more_rules_than_a_learner_remembers(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hosts = [f"{name}.example" for name in "cab"]
+        for host in hosts:
+            write(store, rules=taught(None, host))
+        monkeypatch.setattr(url_rules, "MOST_RULES", 2 * len(rules_of(store)) // 3)
+
+        rules = UrlRules()
+        store.load_rules(rules)
+
+        assert list(dict.fromkeys(one.rule.host for one in rules.learner.rules())) == hosts[1:]
 
     def test_of_many_rules_those_by_hand_and_those_with_most_trials(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
