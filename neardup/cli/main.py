@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import neardup
 from neardup import native
-from neardup.cli import check, crawls, db, evaluate, learn_idf, match, pairs, plan, report, show
+from neardup.cli import check, crawls, db, evaluate, learn_idf, match, pairs, plan, report, show, url_rules
 from neardup.cli.output import complain
 from neardup.errors import NeardupError
 
@@ -20,6 +20,7 @@ VERBS = {
     "check": check,
     "show": show,
     "crawls": crawls,
+    "rules": url_rules,
     "match": match,
     "pairs": pairs,
     "plan": plan,

@@ -53,7 +53,7 @@ def run_import(arguments: argparse.Namespace) -> None:
 
 
 def _in_words(header: Header) -> str:
-    names = ("crawl", "page", "relation", "version", "host")
+    names = ("crawl", "page", "relation", "version", "host", "rule")
     rows = [
         number(header.rows.get(table.name, 0), name)
         for table, name in zip(transfer.EXPORTED, names, strict=True)

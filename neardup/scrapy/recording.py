@@ -15,6 +15,7 @@ from neardup.scrapy.other_crawls import OtherCrawls
 from neardup.scrapy.restart import Restart
 from neardup.store import starvation
 from neardup.store.store import Store
+from neardup.store.url_rules import UrlRules
 from neardup.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from neardup.fingerprint.reader import Reader
     from neardup.scrapy.options import Options
     from neardup.store.starvation import LastCrawl
+    from neardup.urls.learner import Learner
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +61,21 @@ class Recorder:
             self.store.snapshot_path(data_folder()) if options.snapshot else None,
             max_age=options.max_age,
         )
+        self._rules = UrlRules()
         self.writer = Writer(
             self.store,
             self.crawl_id,
             history=options.history,
             frequencies=self.detector.verifier.frequencies,
+            rules=self._rules,
         )
         self.last_crawl: LastCrawl | None = None
         """The last crawl of the same spider, when this one has ended."""
+
+    @property
+    def learner(self) -> Learner:
+        """What is learned of URLs: empty until :meth:`load`, then what earlier crawls stored."""
+        return self._rules.learner
 
     @property
     def backlog(self) -> int:
@@ -79,8 +88,9 @@ class Recorder:
         return self.writer.error
 
     def load(self) -> None:
-        """Fill the detector with what earlier crawls stored."""
+        """Fill the detector and the learner with what earlier crawls stored."""
         self.restart.load()
+        self.store.load_rules(self._rules)
 
     def start(self) -> None:
         """Take over what other crawls store from now on."""
@@ -112,6 +122,7 @@ class Recorder:
             if self.detector.recall is not None:
                 self.detector.recall.close()
             self.writer.put_frequencies()
+            self.writer.put_rules()
             self.writer.flush()
             if self.writer.error is None:
                 self._resolve()
@@ -177,6 +188,12 @@ class Onlooker:
         self.detector = Detector(options.detector, reader=reader, first_id=_NO_CRAWL * PAGES_PER_CRAWL + 1)
         self.location = "nothing is stored by this command"
         self._options = options
+        self._rules = UrlRules()
+
+    @property
+    def learner(self) -> Learner:
+        """As that of :class:`Recorder`."""
+        return self._rules.learner
 
     def load(self) -> None:
         options = self._options
@@ -186,6 +203,7 @@ class Onlooker:
             ) as store:
                 known = self.detector.restore(store.known_pages(max_age=options.max_age))
                 store.load_frequencies(self.detector.verifier.frequencies)
+                store.load_rules(self._rules)
                 logger.info(
                     "neardup: %(known)d known pages on %(database)s; this command stores nothing",
                     {"known": known, "database": store.location},

@@ -24,8 +24,11 @@ from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import CANONICAL, Kind
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
-from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
+from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values, url_rules
 from neardup.store.statements import BATCHES_PER_CRAWL
+from neardup.store.url_rules import ROUNDING, key_of_rule
+from neardup.urls.rules import Rule as UrlRule
+from neardup.urls.rules import Slot, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,6 +106,7 @@ def _rows(connection: Connection, invariant: Invariant) -> Iterator[Any]:
 
 
 _crawl, _page, _relation, _version = crawls.c, simhash_values.c, duplicate_values.c, page_versions.c
+_rule = url_rules.c
 _duplicate_table, _canonical_table = simhash_values.alias("duplicate"), simhash_values.alias("canonical")
 _duplicate, _canonical = _duplicate_table.c, _canonical_table.c
 _its_relation = duplicate_values.alias("its_relation")
@@ -160,6 +164,13 @@ def _distances_differ(rows: Sequence[Any]) -> Sequence[bool]:
 
 def _keys_differ(rows: Sequence[Any]) -> Sequence[bool]:
     return [bytes(row.url_key) != Address(row.actual_url).key for row in rows]
+
+
+def _rule_keys_differ(rows: Sequence[Any]) -> Sequence[bool]:
+    return [
+        bytes(row.rule_key) != key_of_rule(UrlRule(row.host, row.slot, row.value, row.context))
+        for row in rows
+    ]
 
 
 _KINDS = [kind.value for kind in Kind if kind is not Kind.NOT_HTML]
@@ -337,6 +348,36 @@ INVARIANTS = (
         "crawls that have ended are shared",
         "Other crawls see the pages of every crawl that has ended.",
         select(_crawl.id, _crawl.shared).where(_crawl.finished_at.is_not(None), _crawl.shared == 0),
+    ),
+    Invariant(
+        "rules are known",
+        "The slot and the state of every rule of URLs are such as a rule can have.",
+        select(_rule.host, _rule.slot, _rule.value, _rule.context, _rule.state).where(
+            or_(
+                _rule.slot.not_in([slot.value for slot in Slot]),
+                _rule.state.not_in([state.value for state in State]),
+            )
+        ),
+    ),
+    Invariant(
+        "keys of rules are those of what they say",
+        "The key of every rule of URLs is the digest of its host, slot, value and context.",
+        select(_rule.rule_key, _rule.host, _rule.slot, _rule.value, _rule.context),
+        _rule_keys_differ,
+    ),
+    Invariant(
+        "hits of rules are trials",
+        "No rule of URLs has fewer trials than hits, nor fewer hits than none.",
+        select(_rule.host, _rule.slot, _rule.value, _rule.context, _rule.trials, _rule.hits).where(
+            or_(_rule.hits < 0.0, _rule.hits > _rule.trials * (1.0 + ROUNDING))
+        ),
+    ),
+    Invariant(
+        "crawls of rules are there",
+        "The crawl that stored the trials of a rule of URLs is one of the crawls.",
+        select(_rule.host, _rule.slot, _rule.value, _rule.context, _rule.crawl_id).where(
+            _rule.crawl_id.is_not(None), ~exists().where(_crawl.id == _rule.crawl_id)
+        ),
     ),
 )
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from neardup.detection.verdict import Relation
     from neardup.store.history import Visit
+    from neardup.store.url_rules import StoredRule
+    from neardup.urls.rules import Rule
 
 MOST_ROWS = 5_000
 """So that what has piled up while the database was away does not become one endless transaction."""
@@ -32,7 +34,8 @@ class Batch:
     ``links`` are numbers of links that were not followed. ``flags`` are times at which canonical pages were
     flagged. ``reconciled`` are pages that have become duplicates, because two crawls had called near-copies
     new. The last visit of a page counts; visits before the last are there for the history only.
-    ``frequencies`` are pages and counts by host (:mod:`neardup.store.frequencies`).
+    ``frequencies`` are pages and counts by host (:mod:`neardup.store.frequencies`). ``rules`` are rules of
+    URLs (:mod:`neardup.store.url_rules`).
     """
 
     visits: dict[int, list[Visit]] = field(default_factory=dict)
@@ -40,15 +43,17 @@ class Batch:
     flags: dict[int, datetime] = field(default_factory=dict)
     reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
     frequencies: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    rules: dict[Rule, StoredRule] = field(default_factory=dict)
 
     def __len__(self) -> int:
         of_pages = len(self.visits) + len(self.links) + len(self.flags) + len(self.reconciled)
-        return of_pages + len(self.frequencies)
+        return of_pages + len(self.frequencies) + len(self.rules)
 
     @property
     def stands_alone(self) -> bool:
         """Whether it is one page, maybe with its links, or one other row: nothing that can be divided."""
-        return len(self) == 1 or (len(self) == 2 and self.visits.keys() == self.links.keys())
+        with_links = len(self.visits) == 1 and self.visits.keys() == self.links.keys()
+        return len(self) == 1 or (len(self) == 2 and with_links)
 
     @property
     def name(self) -> str:
@@ -56,6 +61,9 @@ class Batch:
         if self.frequencies:
             (host,) = self.frequencies
             return f"the host {host!r}"
+        if self.rules:
+            (rule,) = self.rules
+            return f"the rule {str(rule)!r}"
         if not self.visits:
             (page_id,) = {*self.links, *self.flags, *self.reconciled}
             return f"page {page_id}"
@@ -78,6 +86,8 @@ def split(everything: Batch) -> tuple[Batch, Batch]:
         now.flags, everything.flags = everything.flags, {}
         now.reconciled, everything.reconciled = everything.reconciled, {}
         now.frequencies, everything.frequencies = everything.frequencies, {}
+        some = list(everything.rules)[:MOST_ROWS]
+        now.rules = {rule: everything.rules.pop(rule) for rule in some}
     return now, everything
 
 
@@ -91,7 +101,7 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
     if not batch.visits:
         rows = [
             (name, key, value)
-            for name in ("links", "flags", "reconciled", "frequencies")
+            for name in ("links", "flags", "reconciled", "frequencies", "rules")
             for key, value in getattr(batch, name).items()
         ]
         return _of_rows(rows[: len(rows) // 2]), _of_rows(rows[len(rows) // 2 :])
@@ -110,11 +120,12 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
             batch.flags,
             batch.reconciled,
             batch.frequencies,
+            batch.rules,
         ),
     )
 
 
-def _of_rows(rows: list[tuple[str, int | str, Any]]) -> Batch:
+def _of_rows(rows: list[tuple[str, int | str | Rule, Any]]) -> Batch:
     batch = Batch()
     for name, key, value in rows:
         getattr(batch, name)[key] = value

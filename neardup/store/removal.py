@@ -18,9 +18,10 @@ from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 
 from neardup.store.election import Elected, reelect
 from neardup.store.frequencies import remove_frequencies
-from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values
+from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values, url_rules
 from neardup.store.statements import batch_id, count_batch
 from neardup.store.store import retire_crawl_id
+from neardup.store.url_rules import remove_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,6 +122,7 @@ def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Conne
     hosts = list(connection.execute(select(page.host).where(page.id.in_(ids)).distinct()).scalars())
     connection.execute(delete(simhash_values).where(page.id.in_(ids)))
     remove_frequencies(connection, sorted(hosts), if_no_pages=True)
+    remove_rules(connection, sorted(hosts))
     return Removed(len(ids), found.rowcount, elected)
 
 
@@ -130,7 +132,8 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
     What other crawls saw, too, stays. A page that the removed crawl saw first goes to the crawl that saw the
     page last. A page that the removed crawl saw last goes back to the crawl that saw the page first, because
     the tables name no crawl between. Relations that the removed crawl found between pages that stay go to the
-    last crawl of the duplicate. Versions of pages that the removed crawl found go.
+    last crawl of the duplicate. Versions of pages that the removed crawl found go. Rules of URLs stay, and
+    name no crawl from then on.
     """
     yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
     store.transact(partial(_hand_on, crawl_id), patiently=True)
@@ -159,6 +162,7 @@ def _hand_on(crawl_id: int, connection: Connection) -> None:
     last = select(page.last_crawl_id).where(page.id == relation.duplicate_hash_id).scalar_subquery()
     connection.execute(update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last))
     connection.execute(delete(page_versions).where(page_versions.c.crawl_id == crawl_id))
+    connection.execute(update(url_rules).where(url_rules.c.crawl_id == crawl_id).values(crawl_id=None))
     connection.execute(delete(crawls).where(crawls.c.id == crawl_id))
 
 

@@ -1,5 +1,5 @@
 """The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; ``crawls``,
-``page_versions`` and ``document_frequencies``.
+``page_versions``, ``document_frequencies`` and ``url_rules``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ VERSION_TABLE = "neardup_alembic_version"
 has one.
 """
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -139,7 +139,27 @@ document_frequencies = Table(
     Column("updated_at", UtcDateTime, nullable=False),
 )
 
-TABLES = (crawls, simhash_values, duplicate_values, page_versions, document_frequencies)
+url_rules = Table(
+    "url_rules",
+    metadata,
+    Column("rule_key", fixed_bytes(16), primary_key=True),
+    Column("host", String(HOST_CHARACTERS), nullable=False, index=True),
+    Column("slot", String(16), nullable=False),
+    Column("value", Text, nullable=False),
+    Column("context", Text, nullable=False),
+    Column("trials", Double, nullable=False),
+    Column("hits", Double, nullable=False),
+    Column("clusters", Integer, nullable=False),
+    Column("directories", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("example_url", Text, nullable=False),
+    Column("partner_url", Text, nullable=False),
+    Column("crawl_id", COUNTED, ForeignKey("crawls.id"), index=True),
+    Column("decisions", Integer, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+)
+
+TABLES = (crawls, simhash_values, duplicate_values, page_versions, document_frequencies, url_rules)
 """No row refers to one of a later table."""
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, case, delete, select, update
 
 from neardup.detection.verdict import Kind
 from neardup.errors import StoreError
-from neardup.store.schema import crawls, document_frequencies, duplicate_values, simhash_values
+from neardup.store.schema import crawls, document_frequencies, duplicate_values, simhash_values, url_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -68,6 +68,15 @@ def upsert_frequencies(dialect: str) -> Insert:
         return [(name, case((more, new[name]), else_=old[name])) for name in names]
 
     return _upsert(dialect, document_frequencies, "host", assign)
+
+
+def upsert_rule(dialect: str) -> Insert:
+    """Insert a rule, or replace the one of its key."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        return [(c.name, new[c.name]) for c in url_rules.columns if not c.primary_key]
+
+    return _upsert(dialect, url_rules, "rule_key", assign)
 
 
 def replaced_relation(new: Mapping[str, Any], *kept: str) -> list[tuple[str, Any]]:

@@ -35,6 +35,7 @@ from neardup.store.frequencies import load_frequencies, remove_frequencies
 from neardup.store.migrate import State
 from neardup.store.schema import crawls, duplicate_values, simhash_values
 from neardup.store.statements import count_batch
+from neardup.store.url_rules import load_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from neardup.detection.rule import Rule
     from neardup.errors import DatabaseUnavailable
     from neardup.store.election import Elected
+    from neardup.store.url_rules import UrlRules
 
 logger = logging.getLogger(__name__)
 
@@ -266,6 +268,11 @@ class Store:
         """Forget what crawls have learned of some hosts."""
         names = list(hosts)
         self.transact(lambda connection: remove_frequencies(connection, names))
+
+    def load_rules(self, rules: UrlRules) -> None:
+        """Read what crawls have learned of URLs, by :func:`neardup.store.url_rules.load_rules`."""
+        with self.reading() as connection:
+            load_rules(connection, rules)
 
     def has_page(self, page_id: int) -> bool:
         """Whether a page is stored."""

@@ -22,6 +22,7 @@ from neardup.store.pairs import store_pairs
 from neardup.store.pending_batch import Batch, halves, split
 from neardup.store.refusal import another_page, is_refusal, may_be_refusal
 from neardup.store.types import storable, stored_host
+from neardup.store.url_rules import store_rules
 from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.document_frequencies import DocumentFrequencies
     from neardup.store.store import Store
+    from neardup.store.url_rules import UrlRules
     from neardup.text.headline import Headline
 
 logger = logging.getLogger(__name__)
@@ -44,8 +46,8 @@ class Writer:
 
     A batch is written when ``batch_rows`` have gathered or the oldest row has waited ``batch_seconds``. Each
     batch is one transaction of page rows, relations, withheld links and, with ``history``, versions of pages
-    (:mod:`neardup.store.history`). A batch also has what ``frequencies`` have learned of hosts meanwhile. A
-    batch that is tried twice does no harm.
+    (:mod:`neardup.store.history`). A batch also has what ``frequencies`` have learned of hosts meanwhile,
+    and now and then what ``rules`` have learned of URLs. A batch that is tried twice does no harm.
 
     A batch that meets a failure of the database is tried again with growing waits. The log has one warning
     for each outage (:mod:`neardup.store.outage`). After ``give_up_after`` seconds of an outage, ``error`` is
@@ -68,6 +70,7 @@ class Writer:
         *,
         history: bool = False,
         frequencies: DocumentFrequencies | None = None,
+        rules: UrlRules | None = None,
         batch_rows: int = 500,
         batch_seconds: float = 1.0,
         give_up_after: float = 60.0,
@@ -76,6 +79,7 @@ class Writer:
         self.crawl_id = crawl_id
         self.history = history
         self.frequencies = frequencies
+        self.rules = rules
         self.batch_rows = batch_rows
         self.batch_seconds = batch_seconds
         self.give_up_after = give_up_after
@@ -100,6 +104,7 @@ class Writer:
         self._upsert_page = statements.upsert_page(dialect)
         self._upsert_relation = statements.upsert_relation(dialect)
         self._upsert_frequencies = statements.upsert_frequencies(dialect)
+        self._upsert_rule = statements.upsert_rule(dialect)
         self._thread = threading.Thread(target=self._run, name="neardup-writer", daemon=True)
         self._thread.start()
 
@@ -159,6 +164,20 @@ class Writer:
                 found[host] = pages, counts
         with self._changed:
             self._gathering.frequencies |= found
+            self._changed.notify_all()
+
+    def put_rules(self, *, all_changed: bool = True) -> None:
+        """Have it stored what has been learned of URLs: all rules that are not stored as they are.
+
+        Without ``all_changed`` only if the last time was a while ago.
+
+        Takes milliseconds for a thousand rules, so the thread of the crawl leaves it to others.
+        """
+        if self.rules is None:
+            return
+        found = self.rules.to_store(all_changed=all_changed)
+        with self._changed:
+            self._gathering.rules |= found
             self._changed.notify_all()
 
     def stored_id(self, page_id: int) -> int:
@@ -239,6 +258,7 @@ class Writer:
                 if not self._changed.wait(deadline - monotonic()):
                     break
         self.put_frequencies(all_changed=False)
+        self.put_rules(all_changed=False)
         with self._changed:
             now, self._gathering = split(self._gathering)
             self._writing = [now] if now else []
@@ -377,6 +397,8 @@ class Writer:
                 dropped |= changed
             if batch.frequencies:
                 store_frequencies(connection, self._upsert_frequencies, batch.frequencies)
+            if batch.rules:
+                store_rules(connection, self._upsert_rule, self.crawl_id, batch.rules)
         self._missing.remove(last)
         with self._changed:
             self._dropped |= dropped | {self.stored_id(page) for page in orphans}

@@ -22,7 +22,7 @@ from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.killing import check_tables
 from tests.support.places import PAGES
-from tests.support.stores import upgraded, write
+from tests.support.stores import taught, upgraded, write
 from tests.support.verdicts import duplicate, fingerprint, page
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def store(database_url: str) -> Iterator[Store]:
             ],
         ):
             crawl_id = opened.begin_crawl(spider="s", settings={})
-            write(opened, *verdicts, crawl=crawl_id, history=True)
+            write(opened, *verdicts, crawl=crawl_id, history=True, rules=taught(None, "a.example"))
             opened.finish_crawl(crawl_id, reason="finished", counts={})
         execute(opened, "UPDATE crawls SET reconciled_batches = batches")
         yield opened
@@ -125,6 +125,10 @@ BREAKS = {
     "batches are counted": f"UPDATE simhash_values SET batch_id = batch_id + 9 WHERE id = {ALONE}",
     "reconciled batches are written": "UPDATE crawls SET reconciled_batches = 9 WHERE id = 2",
     "crawls that have ended are shared": "UPDATE crawls SET shared = 0 WHERE id = 2",
+    "rules are known": "UPDATE url_rules SET state = 'right'",
+    "keys of rules are those of what they say": "UPDATE url_rules SET context = '/elsewhere'",
+    "hits of rules are trials": "UPDATE url_rules SET hits = trials + 1",
+    "crawls of rules are there": "UPDATE url_rules SET crawl_id = 9",
     WITHIN_THE_RULE: "UPDATE duplicate_values SET hamming_distance = 9",
 }
 """What breaks each invariant and, but for what cannot be told from it, no other."""

@@ -467,6 +467,7 @@ class TestCommands:
             "duplicate_values": 3,
             "page_versions": 4,
             "document_frequencies": 0,
+            "url_rules": 0,
         }
         assert told["disk"][0]["bytes"] > 10_000
         assert told["kinds"] == [{"kind": "duplicate", "pages": 3}, {"kind": "new", "pages": 3}]

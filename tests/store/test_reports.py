@@ -269,4 +269,5 @@ class TestPageReport:
             "duplicate_values": 4,
             "page_versions": 0,
             "document_frequencies": 0,
+            "url_rules": 0,
         }

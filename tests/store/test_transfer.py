@@ -27,7 +27,7 @@ from neardup.text.headline import of_texts
 from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.places import PAGES
-from tests.support.stores import learned, upgraded, write
+from tests.support.stores import learned, taught, upgraded, write
 from tests.support.verdicts import duplicate, fingerprint, page
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMS = ("n.jsonl", "n.jsonl.gz", "n.parquet")
+
+RULES = len(taught(None, "a.example").to_store(all_changed=True))
+"""Rows of ``url_rules``, which come last."""
 
 
 def fill(store: Store) -> None:
@@ -70,6 +73,7 @@ def fill(store: Store) -> None:
         crawl=second,
         history=True,
         frequencies=learned({"a.example": 3}),
+        rules=taught(None, "a.example"),
     )
 
 
@@ -111,7 +115,7 @@ def export(url: str, path: Path) -> Path:
 class TestRoundTrip:
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
-        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 1]
+        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 1, RULES]
         with (
             new_database("postgresql", tmp_path) as first,
             new_database("mysql", tmp_path) as second,
@@ -172,8 +176,8 @@ class TestRoundTrip:
         with Store.open(source, scheme=None) as store, transfer.snapshot_of(store) as connection:
             parts = [len(rows) for _, rows in transfer.stored_rows(connection, asked.append)]
 
-        assert parts == [2, 1000, 1000, 100, 2, 5, 1]
-        assert asked == [2, 1002, 2002, 2102, 2104, 2109, 2110]
+        assert parts == [2, 1000, 1000, 100, 2, 5, 1, RULES]
+        assert asked == [2, 1002, 2002, 2102, 2104, 2109, 2110, 2110 + RULES]
 
 
 class TestExport:
@@ -187,12 +191,15 @@ class TestExport:
             "duplicate_values": 2,
             "page_versions": 5,
             "document_frequencies": 1,
+            "url_rules": RULES,
         }
         assert (header["neardup"], header["scheme"]) == (1, str(Scheme()))
         assert (crawl_row["table"], crawl_row["id"]) == ("crawls", 1)
         assert rows[1]["hash_value"] == "0xffffffffffffffff"
         assert rows[2]["hash_value"] is None
-        assert [(row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-4:-2]] == [
+        assert [
+            (row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-4 - RULES : -2 - RULES]
+        ] == [
             (5, "0x0000000000000005", None),
             (5, "0x0000000000000004", 1),
         ]
@@ -284,7 +291,7 @@ class TestRefusals:
             (
                 1,
                 {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0,
-                          "document_frequencies": 1}},
+                          "document_frequencies": 1, "url_rules": RULES}},
                 "is not complete: 2100 rows of simhash_values",
             ),
             (
@@ -378,9 +385,9 @@ class TestRefusals:
         path = export(source, tmp_path / "n.jsonl")
         whole = path.read_bytes()
         path.write_bytes(whole[:-100])
-        assert "line 2111: the line is cut off" in self.refused(path, target, capsys)
+        assert f"line {2111 + RULES}: the line is cut off" in self.refused(path, target, capsys)
         path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
-        assert "not complete: 0 rows of document_frequencies, its header says 1" in self.refused(
+        assert f"not complete: {RULES - 1} rows of url_rules, its header says {RULES}" in self.refused(
             path, target, capsys
         )
         assert rows_of(target) == {table.name: [] for table in TABLES}
@@ -533,7 +540,7 @@ def test_every_line_is_read_once(source: str, tmp_path: Path) -> None:
     assert sizes == [
         ("crawls", 2, "2"), ("simhash_values", 1000, "4"), ("simhash_values", 1000, "1004"),
         ("simhash_values", 100, "2004"), ("duplicate_values", 2, "2104"), ("page_versions", 5, "2106"),
-        ("document_frequencies", 1, "2111"),
+        ("document_frequencies", 1, "2111"), ("url_rules", RULES, "2112"),
     ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from neardup.store import migrate
 from neardup.store.engine import database_url as checked
 from neardup.store.engine import make_engine
 from neardup.store.schema import document_frequencies, duplicate_values, simhash_values
+from neardup.store.url_rules import UrlRules, stored_rules
 from neardup.store.writer import Writer
 from neardup.text.headline import none
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
     from neardup.detection.verdict import Verdict
     from neardup.store.store import Store
+    from neardup.store.url_rules import StoredRule
+    from neardup.urls.rules import Rule
+
+SHOPS = ("boots", "hats", "coats", "socks")
+"""Directories of the sites that a learner is taught."""
 
 
 def upgraded(url: str) -> str:
@@ -39,9 +45,10 @@ def write(
     flags: Iterable[int] = (),
     history: bool = False,
     frequencies: DocumentFrequencies | None = None,
+    rules: UrlRules | None = None,
 ) -> Writer:
     crawl_id = crawl or store.begin_crawl(spider="s", settings={})
-    writer = Writer(store, crawl_id, history=history, frequencies=frequencies)
+    writer = Writer(store, crawl_id, history=history, frequencies=frequencies, rules=rules)
     for verdict in verdicts:
         writer.put(verdict)
     for page_id, number in (links or {}).items():
@@ -49,6 +56,7 @@ def write(
     for page_id in flags:
         writer.flag(page_id)
     writer.put_frequencies()
+    writer.put_rules()
     writer.close()
     return writer
 
@@ -69,6 +77,26 @@ def frequencies_of(store: Store) -> dict[str, dict[str, Any]]:
     with store.engine.connect() as connection:
         rows = connection.execute(sa.select(document_frequencies)).mappings()
         return {row["host"]: dict(row) for row in rows}
+
+
+def taught(store: Store | None, *hosts: str, items: int = 20) -> UrlRules:
+    """What a crawl has learned that began with what is stored: so many items of each host stand under three
+    session ids, and a second parameter chooses the item.
+    """
+    rules = UrlRules()
+    if store is not None:
+        store.load_rules(rules)
+    for number, host in enumerate(hosts):
+        for item in range(items):
+            for sid in "abc":
+                url = f"http://{host}/{SHOPS[item % 4]}/list.html?id={item}&sid={sid}"
+                rules.learner.observe(url, cluster=1 + item + 1_000 * number)
+    return rules
+
+
+def rules_of(store: Store) -> dict[Rule, StoredRule]:
+    with store.reading() as connection:
+        return {stored.learned.rule: stored for stored in stored_rules(connection)}
 
 
 def pages_of(store: Store) -> list[dict[str, Any]]:
