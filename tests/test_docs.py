@@ -96,6 +96,7 @@ class TestSettings:
         assert shown == {
             "NEARDUP_ENABLED": str(options.enabled),
             "NEARDUP_ACTION": f'"{options.action.value}"',
+            "NEARDUP_PREDICT": f'"{options.predict.value}"',
             "NEARDUP_ENDLESS_AFTER": str(options.endless_after),
             "NEARDUP_WHEN_UNAVAILABLE": f'"{options.when_unavailable.value}"',
             "NEARDUP_SNAPSHOT": str(options.snapshot),

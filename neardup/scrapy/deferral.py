@@ -22,6 +22,9 @@ class DeferredRequestMiddleware:
 
     A page may turn out to be no duplicate. Then its requests are made at once. The copies that still wait are
     ignored when their turn comes.
+
+    The URL of a request may say that its page is a copy. Such a request is put back into the queue, to be
+    made later, or is dropped (``NEARDUP_PREDICT``, :mod:`neardup.scrapy.predictions`).
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:
@@ -31,9 +34,12 @@ class DeferredRequestMiddleware:
     def from_crawler(cls, crawler: Crawler) -> DeferredRequestMiddleware:
         return cls(NearDuplicates.of(crawler))
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request) -> Request | None:
         if self.neardup.policy.has_been_released(request):
+            self.neardup.predictions.forget(request)
             request.errback = None  # nothing has failed
             raise IgnoreRequest(f"made already, because its page is no near-duplicate: {request.url}")
         if self.neardup.policy.withholds(request):
+            self.neardup.predictions.forget(request)
             raise IgnoreRequest(f"one more of the near-duplicates that lead to nothing new: {request.url}")
+        return self.neardup.look_at(request)

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.exceptions import DontCloseSpider, IgnoreRequest, NotConfigured
 from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -19,10 +19,12 @@ from neardup.address import Address
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
+from neardup.scrapy.links import PREDICTED
 from neardup.scrapy.loop import run_in_thread, sleep
-from neardup.scrapy.options import Action, Options, WhenUnavailable, is_enabled
+from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
 from neardup.scrapy.outcomes import Outcomes
 from neardup.scrapy.policy import Policy
+from neardup.scrapy.predictions import Predictions
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
 
@@ -77,6 +79,13 @@ class NearDuplicates:
         action = options.action if recorder.records else Action.RECORD
         self.policy = Policy(crawler, action, options.endless_after)
         self.outcomes = Outcomes(crawler, options, recorder, self.policy.links)
+        predict = options.predict
+        if not recorder.records:
+            predict = Predict.OFF
+        elif action is Action.RECORD and predict is not Predict.OFF:
+            predict = Predict.RECORD
+        self.predictions = Predictions.of_crawl(crawler, predict, recorder.learner)
+        self.policy.links.marks = predict is not Predict.OFF
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
         self._closing: Deferred[None] | None = None
         self._goes_on = False
@@ -142,6 +151,8 @@ class NearDuplicates:
         set_verdict(response, verdict)
         self._doubtful.judged(response, verdict)
         self.record(verdict)
+        if response.meta.get(PREDICTED):
+            self.predictions.judged(verdict)
         return verdict
 
     def _examine(self, response: Response) -> Verdict:
@@ -172,8 +183,44 @@ class NearDuplicates:
         if self.recorder.error is not None:
             self._database_away(self.recorder.error)
         self.outcomes.record(verdict)
+        self._learn(verdict)
         self._has_judged_all = False
         self._judge_again(verdict.url)
+
+    def look_at(self, request: Request) -> Request | None:
+        """What is to be done with a request that leaves the queue: a request to put back; None: it is made.
+
+        Raises IgnoreRequest if the request is dropped, because its URL says that its page is a copy.
+        """
+        put_back = None
+        try:
+            put_back = self.predictions.look_at(request)
+        except IgnoreRequest:
+            self.policy.links.waits_no_longer(request)
+            raise
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the request is the spider's all the same
+            self.outcomes.failed_on(request.url, exc)
+        if put_back is None:
+            self.policy.links.waits_no_longer(request)
+        return put_back
+
+    def _learn(self, verdict: Verdict) -> None:
+        try:
+            self._queue(self.predictions.observe(verdict))
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
+            self.outcomes.failed_on(verdict.url, exc)
+
+    def _make_dropped(self) -> None:
+        try:
+            self._queue(self.predictions.dropped_in_error())
+        except Exception as exc:  # noqa: BLE001  # the other requests are made all the same
+            self.outcomes.failed_on("the end of the crawl", exc)
+
+    def _queue(self, requests: list[Request]) -> None:
+        for request in requests:
+            if not self._is_over:
+                assert self.crawler.engine is not None
+                self.crawler.engine.crawl(request)
 
     def _judge_again(self, url: str) -> None:
         try:
@@ -185,13 +232,15 @@ class NearDuplicates:
     def _correct(self, verdict: Verdict) -> None:
         assert verdict.page_id is not None
         cluster = self.outcomes.correct(verdict)
+        self._learn(verdict)
+        self.predictions.corrected(verdict)
         if verdict.is_duplicate:
             return
         self._doubtful.correct(verdict)
-        for request in self.policy.links.release(verdict.page_id, cluster):
-            if not self._is_over:
-                assert self.crawler.engine is not None
-                self.crawler.engine.crawl(request)
+        released = self.policy.links.release(verdict.page_id, cluster)
+        for request in released:
+            self.predictions.forget(request)
+        self._queue(released)
 
     def _judge_slice_again(self, left: int) -> int:
         """Judge some of so many duplicates again; returns how many are left."""
@@ -258,6 +307,7 @@ class NearDuplicates:
         """Before the crawl ends, make the requests that were held back in error."""
         if self._judging_rest is not None:
             raise DontCloseSpider
+        self._make_dropped()
         if self._has_judged_all or not self.policy.links.holds_requests:
             return
         self.detector.doubts.all_are_due()

@@ -35,6 +35,16 @@ CHAIN = "neardup_chain"
 between, led to it.
 """
 
+BAND = "neardup_band"
+"""Key of the meta of a link that may be put back into the queue when its turn comes.
+
+A link is put back if its URL says that its page is a copy. The value is 0, or the number of the band of
+priorities that the request waits in, see :func:`lowered_by`. The key is taken out when the request is made.
+"""
+
+PREDICTED = "neardup_predicted"
+"""Key of the meta of a request whose page is predicted to be a copy."""
+
 RELEASED = "neardup_released"
 """Key of the meta of a request that is made after all, until its turn comes. Until then, ``dont_filter`` is
 set: Scrapy has seen the same request before.
@@ -49,7 +59,29 @@ DEFERRED = 1_000_000
 REPEATED = 2 * DEFERRED
 """Subtracted instead if another page of this crawl has the same link."""
 
+OF_DUPLICATES = 1
+"""The band of the links of duplicates. Requests that are predicted to bring copies are in later ones."""
+
+BETWEEN_BANDS = 1_000
+"""Subtracted from the priority for each further band: more than the longest chain."""
+
 _EXAMPLES = 5
+
+
+def lowered_by(band: int) -> int:
+    """What is subtracted from the priority of a request in a band; 0 is no band.
+
+    >>> lowered_by(0), lowered_by(OF_DUPLICATES), lowered_by(4)
+    (0, 1000000, 1003000)
+    """
+    return DEFERRED + (band - OF_DUPLICATES) * BETWEEN_BANDS if band else 0
+
+
+def request_key(crawler: Crawler, request: Request) -> int:
+    """Eight bytes of Scrapy's own fingerprint of a request, which it has cached: enough to count by."""
+    fingerprinter = crawler.request_fingerprinter
+    assert fingerprinter is not None
+    return int.from_bytes(fingerprinter.fingerprint(request)[:8], "big")
 
 
 class Links:
@@ -61,6 +93,8 @@ class Links:
         self.crawler = crawler
         self.action = action
         self.endless = endless
+        self.marks = False
+        """Whether links get a :data:`BAND`."""
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
         self._passed_on: set[int] = set()
@@ -91,11 +125,11 @@ class Links:
 
     def is_new(self, request: Request) -> bool:
         """Whether no page of this crawl has led to a request yet."""
-        return self._fingerprint(request) not in self._passed_on
+        return request_key(self.crawler, request) not in self._passed_on
 
     def pass_on(self, request: Request) -> None:
         """Note that a request goes its way: also one that is waiting, which Scrapy will not take twice."""
-        fingerprint = self._fingerprint(request)
+        fingerprint = request_key(self.crawler, request)
         self._deferred.pop(fingerprint, None)
         self._passed_on.add(fingerprint)
         self._withheld.discard(fingerprint)
@@ -107,12 +141,14 @@ class Links:
         The longer the chain of deferred requests that led to it, the later. So an endless calendar is read
         from its beginning in both directions, and not to the end of time in one.
         """
-        fingerprint = self._fingerprint(request)
+        fingerprint = request_key(self.crawler, request)
         alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
         new = self.is_new(request)
         if request.priority > -DEFERRED // 2:  # a spider may give its requests the priority of the response's
             request.priority -= (DEFERRED if new else REPEATED) + min(chain, LONGEST_CHAIN)
         request.meta[CLUSTER], request.meta[CHAIN] = canonical_id, chain
+        if BAND in request.meta:
+            request.meta[BAND] = OF_DUPLICATES
         waits = new or fingerprint in self._deferred
         self.pass_on(request)
         if waits and alone:
@@ -122,7 +158,7 @@ class Links:
     def withhold(self, request: Request) -> None:
         """Note that a request is not made because its page is a duplicate."""
         self.crawler.stats.inc_value("neardup/links_withheld")
-        fingerprint = self._fingerprint(request)
+        fingerprint = request_key(self.crawler, request)
         if fingerprint in self._passed_on:
             return
         self._withheld.add(fingerprint)
@@ -133,7 +169,7 @@ class Links:
         """Keep a request that was held back because its page is a duplicate, if that is doubtful."""
         if verdict.page_id is not None and verdict.is_doubtful:
             held = Held(request, priority, why)
-            self._held.keep(verdict.page_id, self._fingerprint(request), held)
+            self._held.keep(verdict.page_id, request_key(self.crawler, request), held)
 
     def hold_page(self, response: Response, verdict: Verdict) -> None:
         """Keep the request of a page whose items are dropped, or whose callback is not called."""
@@ -178,7 +214,7 @@ class Links:
             return False
         if CLUSTER not in request.meta:
             return False
-        fingerprint = self._fingerprint(request)
+        fingerprint = request_key(self.crawler, request)
         self._queued.discard(fingerprint)
         if fingerprint not in self._released:
             return False
@@ -191,19 +227,25 @@ class Links:
         """
         if not self._deferred:  # Scrapy makes no fingerprints of start requests, and a fingerprint takes time
             return False
-        fingerprint = self._fingerprint(request)
-        cluster = self._deferred.pop(fingerprint, None)
+        fingerprint = request_key(self.crawler, request)
+        cluster = self._deferred.get(fingerprint)
         if cluster is None or not self.endless.is_exhausted(cluster):
             return False
+        del self._deferred[fingerprint]
         self._passed_on.discard(fingerprint)
         self.withhold(request)
         return True
+
+    def waits_no_longer(self, request: Request) -> None:
+        """Note that a request has left the queue and is not put back."""
+        if self._deferred:
+            self._deferred.pop(request_key(self.crawler, request), None)
 
     def scheduled(self, request: Request) -> None:
         """Note that a deferred request is about to enter the queue."""
         self._last_queued = None
         if CLUSTER in request.meta:
-            fingerprint = self._fingerprint(request)
+            fingerprint = request_key(self.crawler, request)
             if fingerprint not in self._queued:
                 self._queued.add(fingerprint)
                 self._last_queued = request
@@ -211,16 +253,10 @@ class Links:
     def dropped(self, request: Request) -> None:
         """Note that Scrapy does not make a request, because it has been made before."""
         if self._deferred:
-            self._deferred.pop(self._fingerprint(request), None)
+            self._deferred.pop(request_key(self.crawler, request), None)
         # Unless a copy is in the queue. Scrapy tells of a request that it drops right after it is scheduled.
         if request is self._last_queued:
-            self._queued.discard(self._fingerprint(request))
-
-    def _fingerprint(self, request: Request) -> int:
-        # Eight bytes of Scrapy's own request fingerprint, which it has cached: enough to count by.
-        fingerprinter = self.crawler.request_fingerprinter
-        assert fingerprinter is not None
-        return int.from_bytes(fingerprinter.fingerprint(request)[:8], "big")
+            self._queued.discard(request_key(self.crawler, request))
 
 
 class PageLinks:
@@ -240,14 +276,18 @@ class PageLinks:
     def lets_pass(self, request: Request) -> bool:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
         links, verdict = self._links, self.verdict
-        if not self._is_same_page(request):
+        same_page = self._is_same_page(request)
+        is_link = not same_page and self._is_link(request)
+        if not same_page:
             # Copied from the response's, they would be counted for the wrong cluster.
-            request.meta.pop(CLUSTER, None)
-            request.meta.pop(CHAIN, None)
+            for key in (CLUSTER, CHAIN, BAND, PREDICTED):
+                request.meta.pop(key, None)
+        if is_link and links.marks and request.meta.get("neardup") is not False:
+            request.meta[BAND] = 0
         new = links.is_new(request)
         self._new += new
         waits = verdict is not None and not verdict.follow and links.action is not Action.RECORD
-        if not waits or self._is_exempt(request):
+        if not waits or not is_link or host_of(request.url) != host_of(self._response.url):
             links.pass_on(request)
             return True
         assert verdict is not None
@@ -287,15 +327,11 @@ class PageLinks:
         asked = response.request.url if response.request else response.url
         return page_url(request.url) in {page_url(response.url), page_url(asked)}
 
-    def _is_exempt(self, request: Request) -> bool:
-        """Whether a request is no link to another page: the page's own URL, a form, or what completes an
-        item.
-        """
-        return (
+    def _is_link(self, request: Request) -> bool:
+        """Whether a request for another page is a link to it: not a form, and not what completes an item."""
+        return not (
             request.dont_filter
             or request.method != "GET"
-            or self._is_same_page(request)
-            or host_of(request.url) != host_of(self._response.url)
             or (self._is_of_another_callback(request) and _carries_an_item(request))
         )
 
@@ -306,7 +342,8 @@ class PageLinks:
 
 def _released(held: Held) -> Request:
     """A copy of a request that was held back, to be made in its turn."""
-    meta = {name: value for name, value in held.request.meta.items() if name not in {CLUSTER, CHAIN}}
+    of_waiting = {CLUSTER, CHAIN, BAND, PREDICTED}
+    meta = {name: value for name, value in held.request.meta.items() if name not in of_waiting}
     return held.request.replace(priority=held.priority, dont_filter=True, meta=meta | {RELEASED: True})
 
 

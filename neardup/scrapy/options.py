@@ -53,6 +53,7 @@ _FIELD_OF_DETECTOR_OPTION = {
 SETTINGS = (
     "NEARDUP_ENABLED",
     "NEARDUP_ACTION",
+    "NEARDUP_PREDICT",
     "NEARDUP_ENDLESS_AFTER",
     DATABASE_URL,
     "NEARDUP_WHEN_UNAVAILABLE",
@@ -94,6 +95,21 @@ class Action(StrEnum):
         return self in {Action.DROP, Action.SKIP}
 
 
+class Predict(StrEnum):
+    """What is done about a request whose URL says that its page is a copy; each does what the one before it
+    does, and more.
+    """
+
+    OFF = "off"
+    """Nothing is learned of URLs."""
+    RECORD = "record"
+    """It is counted, and whether the prediction was right."""
+    DEFER = "defer"
+    """It is made last."""
+    DROP = "drop"
+    """It is not made if the prediction is nearly sure."""
+
+
 class Share(StrEnum):
     """When other crawls see the pages of a crawl."""
 
@@ -118,6 +134,7 @@ class Options:
 
     enabled: bool
     action: Action
+    predict: Predict
     endless_after: int
     database_url: str
     snapshot: bool
@@ -140,6 +157,7 @@ class Options:
         return cls(
             enabled=is_enabled(settings),
             action=_choice(settings, "NEARDUP_ACTION", Action, Action.DEFER),
+            predict=_choice(settings, "NEARDUP_PREDICT", Predict, Predict.RECORD),
             endless_after=_count(settings, "NEARDUP_ENDLESS_AFTER", endless.LIMIT),
             database_url=database_url(settings),
             snapshot=_switch(settings, "NEARDUP_SNAPSHOT", default=True),
@@ -161,6 +179,7 @@ class Options:
         """The settings that decide verdicts, as kept with the crawl."""
         return {
             "NEARDUP_ACTION": self.action.value,
+            "NEARDUP_PREDICT": self.predict.value,
             "NEARDUP_ENDLESS_AFTER": self.endless_after,
             "NEARDUP_MAX_AGE": None if self.max_age is None else str(self.max_age),
             **{name: getattr(self.detector, field) for field, name in _FIELD_OF_DETECTOR_OPTION.items()},

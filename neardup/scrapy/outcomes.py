@@ -210,6 +210,8 @@ class Outcomes:
         stats, detector = self._crawler.stats, self._recorder.detector
         # With a job directory, what is left in the queue is made by the next run.
         saved = 0 if job_dir(self._crawler.settings) else self._links.still_deferred
+        saved += stats.get_value("neardup/predicted/dropped", 0)
+        saved -= stats.get_value("neardup/predicted/requeued", 0)
         values = {
             "requests_saved_at_least": saved,
             "lost_candidates": self._links.lost_candidates,

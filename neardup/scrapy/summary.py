@@ -84,6 +84,19 @@ def _links(stats: Mapping[str, Any]) -> str:
     return told
 
 
+def _predictions(stats: Mapping[str, Any]) -> str:
+    """One line more, if there was something to predict."""
+    if not _count(stats, "predicted"):
+        return ""
+    told = [
+        f"{_count(stats, f'predicted/{what}'):,} {what}"
+        for what in ("deferred", "dropped", "explored", "right", "wrong")
+        if _count(stats, f"predicted/{what}")
+    ]
+    predicted = f"{_count(stats, 'predicted'):,} requests predicted to bring copies"
+    return "\n  predicted   " + ", ".join([predicted, *told])
+
+
 def of_crawl(stats: Mapping[str, Any], database: str) -> str:
     """The closing summary, several lines."""
     others = ", ".join(
@@ -129,7 +142,7 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
             f"  pages       {_count(stats, 'pages'):,}",
             f"  new         {_count(stats, 'new'):,}" + (f" ({others})" if others else ""),
             f"  duplicates  {_duplicates(stats)}{recall}",
-            f"  links       {_links(stats)}",
+            f"  links       {_links(stats)}{_predictions(stats)}",
             f"  saved       {saved}{warnings}",
             f"  time        {time} ({1000 * judging / pages:.2f} ms a page without store)",
             f"  database    {database}: {_count(stats, 'rows_written'):,} rows written",

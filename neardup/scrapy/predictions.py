@@ -1,0 +1,341 @@
+"""What becomes of requests whose URLs say that their pages are copies: deferred, dropped, or only counted."""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections import OrderedDict
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import mmh3
+from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.misc import load_object
+
+from neardup.address import page_url
+from neardup.detection.rule import Evidence
+from neardup.scrapy.links import BAND, CLUSTER, OF_DUPLICATES, PREDICTED, lowered_by, request_key
+from neardup.scrapy.options import Predict
+from neardup.urls.copies import Copies
+from neardup.urls.rules import Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from neardup.detection.verdict import Verdict
+    from neardup.urls.learner import Learner
+    from neardup.urls.rules import Prediction
+
+logger = logging.getLogger(__name__)
+
+BANDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+"""Least probability of each band of deferred requests. A request is put back only into a later band than the
+one that it comes from, so at most so many times.
+"""
+
+DROPPED_FROM = 0.98
+"""Least probability of a request that is dropped."""
+
+DROPPED_FROM_LOWER = 0.95
+"""Least lower bound of that probability."""
+
+NEVER_DROPPED = frozenset({Slot.SEGMENT, Slot.TRAP})
+"""Slots whose rules drop nothing: versions and languages are nearly copies, and a trap may have a way out."""
+
+DROPPED_UNTIL = 0.8
+"""Least probability, and least lower bound, with which a dropped request is not made after all."""
+
+EXPLORED = 20
+"""One URL of so many that would be dropped is fetched all the same, so that a rule that goes wrong shows."""
+
+MOST_DROPPED = 20_000
+"""Requests that are kept to be made if the prediction goes wrong, some 30 MB."""
+
+MOST_DEFERRED = 10_000
+"""Deferred requests that may be put into earlier bands, some 15 MB; those in memory queues are kept anyway.
+"""
+
+_LOOKED_AT_AGAIN = 8
+"""Requests of each kind, deferred and dropped, that are looked at again after a page."""
+
+_MOST_DOUBTFUL = 100_000
+"""Right predictions that are kept because their verdicts may be corrected."""
+
+_PRIORITY_QUEUE_OF_SCRAPY_REDIS = "scrapy_redis.queue.PriorityQueue"
+
+
+class _SetAside:
+    """Requests that are not made now, the last ones, as many as fit.
+
+    They are found by their keys, and by the known page that their page would be a copy of.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._requests: dict[int, tuple[Request, str]] = {}
+        self._by_partner: dict[str, dict[int, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def put(self, key: int, request: Request, partner: str | None) -> None:
+        self.pop(key)
+        self._requests[key] = request, partner or ""
+        self._by_partner.setdefault(partner or "", {})[key] = None
+        if len(self._requests) > self._most:
+            self.pop(self.first())
+
+    def pop(self, key: int) -> Request | None:
+        if key not in self._requests:
+            return None
+        request, partner = self._requests.pop(key)
+        keys = self._by_partner[partner]
+        del keys[key]
+        if not keys:
+            del self._by_partner[partner]
+        return request
+
+    def first(self) -> int:
+        """The key of the request that was put in before all others."""
+        return next(iter(self._requests))
+
+    def copies_of(self, partners: Iterable[str], most: int) -> list[tuple[int, Request]]:
+        """Keys and requests whose pages would be copies of one of these; so many at most."""
+        keys = (key for partner in partners for key in self._by_partner.get(partner, ()))
+        return [(key, self._requests[key][0]) for key in islice(keys, most)]
+
+
+class Predictions:
+    """Learns from verdicts which URLs lead to copies, and decides about links that leave the queue.
+
+    A decision when a link leaves the queue, not when it enters, knows all rules that were learned meanwhile.
+    The decision is looked at again when the link leaves the queue once more. It is looked at again, too, when
+    the known page that the link may lead to a copy of is found to be unlike another.
+    """
+
+    def __init__(self, crawler: Crawler, predict: Predict, learner: Learner) -> None:
+        self.crawler = crawler
+        self.learner = learner
+        self.predict = predict
+        self._copies = Copies()
+        self._deferred = _SetAside(MOST_DEFERRED)
+        self._dropped = _SetAside(MOST_DROPPED)
+        self._outdated: set[tuple[int, int]] = set()
+        """Keys and bands of requests in the queue of which a copy was put into an earlier band."""
+        self._moves = _is_of_scrapy(load_object(crawler.settings["SCHEDULER"]))
+        """Whether deferred requests are put into earlier bands. Other schedulers may share their queues."""
+        self._right: OrderedDict[int, None] = OrderedDict()
+        self._generation = learner.generation
+        self._to_look_at_again = 0
+
+    @classmethod
+    def of_crawl(cls, crawler: Crawler, predict: Predict, learner: Learner) -> Predictions:
+        """Those of a crawl; without priorities in the scheduler they are recorded at most."""
+        if predict in {Predict.DEFER, Predict.DROP} and not has_priorities(crawler.settings):
+            logger.warning(
+                "neardup: %(scheduler)s is not known to make requests in the order of their priorities, so"
+                " what URLs predict is only recorded (NEARDUP_PREDICT)",
+                {"scheduler": crawler.settings["SCHEDULER"]},
+                extra={"spider": crawler.spider},
+            )
+            predict = Predict.RECORD
+        return cls(crawler, predict, learner)
+
+    def observe(self, verdict: Verdict) -> list[Request]:
+        """Learn from a verdict, also from one that corrects another; the requests to queue again by that."""
+        if self.predict is Predict.OFF:
+            return []
+        cluster = self._copies.cluster_of(verdict)
+        if cluster is None:
+            return []
+        unlike = self.learner.observe(verdict.url, cluster)
+        return [*self._moved_up(unlike), *self._no_copies(unlike)]
+
+    def look_at(self, request: Request) -> Request | None:
+        """What is to be done with a request that leaves the queue: a request to put back; None: it is made.
+
+        Raises IgnoreRequest if the request is dropped, or is in the queue twice.
+        """
+        band = request.meta.pop(BAND, None)
+        if band is None:
+            return None
+        request.dont_filter = False  # set for the way back into the queue
+        key = request_key(self.crawler, request) if band else 0
+        if (key, band) in self._outdated:
+            self._outdated.discard((key, band))
+            raise _ignored(request, "its copy in the queue has come earlier")
+        self._deferred.pop(key)
+        prediction = self._predict(request)
+        if prediction is None:
+            return None
+        if not request.meta.get(PREDICTED):
+            request.meta[PREDICTED] = True
+            self._count("neardup/predicted")
+        if self.predict is Predict.RECORD:
+            return None
+        if self.predict is Predict.DROP and _is_sure(prediction):
+            if _is_explored(request.url):
+                self._count("neardup/predicted/explored")
+                return None
+            self._drop(request, band, prediction)
+        later = _band(prediction)
+        if later <= band:
+            return None
+        if band <= OF_DUPLICATES:
+            self._count("neardup/predicted/deferred")
+        put_back = _in_band(request, band, later)
+        if self._moves:
+            self._deferred.put(request_key(self.crawler, request), put_back, prediction.partner)
+        return put_back
+
+    def forget(self, request: Request) -> None:
+        """Note that a request that may be waiting is not made, or is made by another way."""
+        if len(self._deferred):
+            self._deferred.pop(request_key(self.crawler, request))
+
+    def judged(self, verdict: Verdict) -> None:
+        """Count whether the prediction about a page was right."""
+        cluster = self._copies.cluster_of(verdict)
+        if cluster is None:
+            return
+        if not verdict.repeated or (verdict.is_duplicate and cluster == verdict.page_id):
+            self._count("neardup/predicted/wrong")
+            return
+        self._count("neardup/predicted/right")
+        if verdict.page_id is not None and verdict.evidence is not Evidence.TEXT:
+            self._right[verdict.page_id] = None
+            if len(self._right) > _MOST_DOUBTFUL:
+                self._right.popitem(last=False)
+
+    def corrected(self, verdict: Verdict) -> None:
+        """Count the prediction about a page whose verdict is corrected."""
+        if verdict.page_id is not None and verdict.page_id in self._right and not verdict.is_duplicate:
+            del self._right[verdict.page_id]
+            self._count("neardup/predicted/right", -1)
+            self._count("neardup/predicted/wrong")
+
+    def dropped_in_error(self, most: int = MOST_DROPPED) -> list[Request]:
+        """The dropped requests to make after all, of so many that are looked at.
+
+        All are looked at again, the oldest first, when what was learned has changed.
+        """
+        if self._generation != self.learner.generation:
+            self._generation = self.learner.generation
+            self._to_look_at_again = len(self._dropped)
+        number = min(most, self._to_look_at_again, len(self._dropped))
+        self._to_look_at_again -= number
+        found = []
+        for _ in range(number):
+            key = self._dropped.first()
+            request = self._dropped.pop(key)
+            assert request is not None
+            prediction = self._predict(request)
+            if prediction is None or _has_gone_wrong(prediction):
+                found.append(request)
+            else:
+                self._dropped.put(key, request, prediction.partner)
+        self._count("neardup/predicted/requeued", len(found))
+        return found
+
+    def _predict(self, request: Request) -> Prediction | None:
+        """The prediction that a page is a copy; None if the page is as likely none."""
+        prediction = self.learner.predict(page_url(request.url))
+        return None if prediction is None or prediction.probability < BANDS[0] else prediction
+
+    def _moved_up(self, unlike: list[str]) -> list[Request]:
+        """Deferred requests to queue once more, because known pages were found to be unlike others."""
+        moved = []
+        for key, request in self._deferred.copies_of(unlike, _LOOKED_AT_AGAIN):
+            band, prediction = request.meta[BAND], self._predict(request)
+            without = OF_DUPLICATES if CLUSTER in request.meta else 0
+            earlier = without if prediction is None else _band(prediction)
+            if earlier >= band:
+                continue
+            self._outdated.add((key, band))
+            self._deferred.pop(key)
+            again = _in_band(request, band, earlier)
+            if prediction is not None:
+                self._deferred.put(key, again, prediction.partner)
+            moved.append(again)
+        self._count("neardup/predicted/undeferred", len(moved))
+        return moved
+
+    def _no_copies(self, unlike: list[str]) -> list[Request]:
+        """Dropped requests to make after all, because known pages were found to be unlike others."""
+        again = []
+        for key, request in self._dropped.copies_of(unlike, _LOOKED_AT_AGAIN):
+            prediction = self._predict(request)
+            if prediction is None or _has_gone_wrong(prediction):
+                self._dropped.pop(key)
+                again.append(request)
+        self._count("neardup/predicted/requeued", len(again))
+        return [*again, *self.dropped_in_error(_LOOKED_AT_AGAIN)]
+
+    def _drop(self, request: Request, band: int, prediction: Prediction) -> None:
+        key = request_key(self.crawler, request)
+        self._dropped.put(key, _in_band(request, band, band), prediction.partner)
+        self._count("neardup/predicted/dropped")
+        copy_of = prediction.partner or "a known page"
+        raise _ignored(request, f"a copy of {copy_of} by what was learned of {prediction.rule}")
+
+    def _count(self, stat: str, number: int = 1) -> None:
+        if number:
+            self.crawler.stats.inc_value(stat, number)
+
+
+def has_priorities(settings: BaseSettings) -> bool:
+    """Whether the scheduler is known to make requests in the order of their priorities: one of Scrapy's, or
+    that of scrapy-redis with a priority queue.
+    """
+    scheduler = load_object(settings["SCHEDULER"])
+    if _is_of_scrapy(scheduler):
+        return True
+    if not any(base.__module__ == "scrapy_redis.scheduler" for base in scheduler.__mro__):
+        return False
+    queue = load_object(settings.get("SCHEDULER_QUEUE_CLASS") or _PRIORITY_QUEUE_OF_SCRAPY_REDIS)
+    return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
+
+
+def _is_of_scrapy(scheduler: type) -> bool:
+    # By its bases: issubclass() takes all that has the methods of a scheduler for one of Scrapy's.
+    return Scheduler in scheduler.__mro__
+
+
+def _in_band(request: Request, band: int, other: int) -> Request:
+    """A copy of a request in another band, which Scrapy does not filter as seen before."""
+    return request.replace(
+        priority=request.priority - lowered_by(other) + lowered_by(band),
+        dont_filter=True,
+        meta={**request.meta, BAND: other},
+    )
+
+
+def _band(prediction: Prediction) -> int:
+    return OF_DUPLICATES + bisect_right(BANDS, prediction.probability)
+
+
+def _ignored(request: Request, reason: str) -> IgnoreRequest:
+    request.errback = None  # nothing has failed
+    return IgnoreRequest(f"{request.url} is not requested: {reason}")
+
+
+def _is_sure(prediction: Prediction) -> bool:
+    return (
+        prediction.probability >= DROPPED_FROM
+        and prediction.lower >= DROPPED_FROM_LOWER
+        and prediction.rule.slot not in NEVER_DROPPED
+    )
+
+
+def _has_gone_wrong(prediction: Prediction) -> bool:
+    return min(prediction.probability, prediction.lower) < DROPPED_UNTIL
+
+
+def _is_explored(url: str) -> bool:
+    """Whether a URL is one of those that are fetched all the same: the same ones in each crawl."""
+    return mmh3.hash(url, signed=False) % EXPLORED == 0

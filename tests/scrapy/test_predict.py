@@ -1,0 +1,640 @@
+"""Requests whose URLs say that their pages are copies: made last, dropped or only counted; what never is.
+
+The whole sites are made ones on loopback. Nothing may be missing that a crawl without neardup finds.
+"""
+
+from __future__ import annotations
+
+import logging
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import scrapy
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import FormRequest, HtmlResponse, Request
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from neardup.address import Address
+from neardup.detection.endless import EndlessWatch
+from neardup.detection.rule import Evidence
+from neardup.detection.verdict import Kind, Verdict
+from neardup.errors import ConfigurationError
+from neardup.scrapy import predictions as module
+from neardup.scrapy.extension import NearDuplicates
+from neardup.scrapy.links import (
+    BAND,
+    CLUSTER,
+    DEFERRED,
+    OF_DUPLICATES,
+    PREDICTED,
+    RELEASED,
+    Links,
+    PageLinks,
+    lowered_by,
+)
+from neardup.scrapy.options import Action, Options, Predict
+from neardup.scrapy.predictions import BANDS, Predictions, has_priorities
+from neardup.urls.learner import Learner
+from neardup.urls.rules import Rule, Slot
+from tests.support.crawling import crawl
+from tests.support.sites import spiders
+from tests.support.sites.cms import Forum
+from tests.support.sites.endless import Calendar
+from tests.support.sites.processes import Outcome
+from tests.support.sites.served import Served, serve_site
+from tests.support.sites.sessions import SessionIds
+from tests.support.sites.shop import Shop
+from tests.support.sites.wiki import Wiki
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from tests.support.sites.served import MadeSite
+
+
+SITE = "http://shop.example"
+KNOWN = f"{SITE}/item3?sid=new"
+"""The URL of a page that is known without its session id."""
+
+
+class Callbacks(scrapy.Spider):
+    name = "callbacks"
+
+    def parse_other(self, response: Any) -> None:
+        """Another callback than that of the page."""
+
+
+SPIDER = Callbacks()
+
+
+def taught() -> Learner:
+    """A learner that knows a shop whose session ids do not matter."""
+    learner = Learner()
+    for item in range(40):
+        for sid in "abcde":
+            learner.observe(f"{SITE}/item{item}?sid={sid}", cluster=item)
+    return learner
+
+
+def predictions(predict: Predict = Predict.DEFER, learner: Learner | None = None) -> Predictions:
+    return Predictions(get_crawler(Callbacks), predict, learner or taught())
+
+
+def link(url: str = KNOWN, band: int = 0, **kwargs: Any) -> Request:
+    """A link that leaves the queue."""
+    meta = kwargs.pop("meta", {})
+    return Request(url, meta={**meta, BAND: band}, priority=-lowered_by(band), **kwargs)
+
+
+def put_back(decided: Request | None) -> Request:
+    assert decided is not None
+    return decided
+
+
+def stat(of: Predictions, name: str) -> int:
+    return int(of.crawler.stats.get_value(f"neardup/predicted{name}", 0))
+
+
+class TestDeferred:
+    def test_is_put_back_with_a_lower_priority_and_made_in_its_turn(self) -> None:
+        of = predictions()
+
+        waiting = put_back(of.look_at(link(callback=SPIDER.parse_other)))
+
+        assert waiting.priority <= -DEFERRED
+        assert waiting.callback == SPIDER.parse_other
+        assert waiting.dont_filter  # Scrapy has seen it
+        assert of.look_at(waiting) is None
+        assert not waiting.dont_filter
+        assert waiting.meta == {PREDICTED: True}
+        assert (stat(of, ""), stat(of, "/deferred")) == (1, 1)
+
+    def test_more_likely_copies_come_later(self) -> None:
+        doubtful = Learner()
+        for item in range(40):
+            for sid in "abcde":
+                doubtful.observe(f"{SITE}/item{item}?sid={sid}", item if sid < "e" else 1_000 + item)
+
+        sure, unsure = (
+            put_back(predictions(learner=learner).look_at(link())) for learner in (None, doubtful)
+        )
+
+        assert sure.priority < unsure.priority < -DEFERRED
+
+    def test_links_of_duplicates_stand_in_the_same_order(self) -> None:
+        waiting = put_back(predictions().look_at(link()))
+        of_duplicate = put_back(predictions().look_at(link(band=OF_DUPLICATES, meta={CLUSTER: 1})))
+
+        assert of_duplicate.priority == waiting.priority
+        assert of_duplicate.meta[CLUSTER] == 1
+        assert predictions().look_at(link(f"{SITE}/other?sid=a", OF_DUPLICATES)) is None
+
+    def test_what_is_not_known_is_made(self) -> None:
+        request = link(f"{SITE}/other?sid=a")
+
+        assert predictions().look_at(request) is None
+        assert request.meta == {}
+
+    def test_at_most_so_many_times(self) -> None:
+        of, request = predictions(), link()
+        for band in range(len(BANDS) + 1):
+            decided = of.look_at(request)
+            if decided is None:
+                break
+            assert decided.meta[BAND] > band
+            request = decided
+        else:
+            pytest.fail("the request was never made")
+
+    def test_recorded_only(self) -> None:
+        of = predictions(Predict.RECORD)
+
+        assert of.look_at(link()) is None
+        assert (stat(of, ""), stat(of, "/deferred")) == (1, 0)
+
+    def test_comes_earlier_when_its_page_is_found_to_be_another(self) -> None:
+        of = predictions()
+        waiting = put_back(of.look_at(link()))
+
+        again: list[Request] = []
+        for number in count():
+            again += of.observe(verdict(f"{SITE}/item3?sid=x{number}", page_id=5_000 + number))
+            if again:
+                break
+
+        assert again[0].url == KNOWN
+        assert again[0].priority > waiting.priority
+        assert of.look_at(again[0]) is None
+        with pytest.raises(IgnoreRequest):  # the copy that has waited
+            of.look_at(waiting)
+        assert stat(of, "/undeferred") == 1
+
+
+def verdict(url: str, *, page_id: int, kind: Kind = Kind.NEW, **kwargs: Any) -> Verdict:
+    return Verdict(address=Address.of(url), kind=kind, follow=True, reason="", page_id=page_id, **kwargs)
+
+
+class TestNeverTouched:
+    @pytest.fixture
+    def links(self) -> Links:
+        links = Links(get_crawler(Callbacks), Action.DEFER, EndlessWatch(3))
+        links.marks = True
+        return links
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            Request(KNOWN, dont_filter=True),
+            Request(KNOWN, method="POST"),
+            Request(KNOWN, method="HEAD"),
+            FormRequest(KNOWN, formdata={"user": "x"}),
+            Request(KNOWN, meta={"neardup": False}),
+            Request(KNOWN, callback=SPIDER.parse_other, cb_kwargs={"item": {"name": "chair"}}),
+            Request(f"{SITE}/page?id=1"),
+        ],
+    )
+    def test_what_is_no_link(self, links: Links, request_: Request) -> None:
+        before = request_.to_dict(spider=SPIDER)
+
+        assert PageLinks(links, self.response(), None).lets_pass(request_)
+        assert predictions().look_at(request_) is None
+
+        assert request_.to_dict(spider=SPIDER) == before
+
+    @pytest.mark.parametrize("url", [KNOWN, "http://www.shop.example/item3"])
+    def test_links_are_looked_at_also_those_to_other_hosts(self, links: Links, url: str) -> None:
+        request = Request(url)
+
+        assert PageLinks(links, self.response(), None).lets_pass(request)
+
+        assert request.meta == {BAND: 0}
+
+    def test_marks_that_a_spider_copies_are_taken_out(self, links: Links) -> None:
+        request = Request(KNOWN, meta={PREDICTED: True, BAND: 3})
+
+        PageLinks(links, self.response(), None).lets_pass(request)
+
+        assert request.meta == {BAND: 0}
+
+    def test_a_link_of_a_duplicate_is_in_the_first_band(self, links: Links) -> None:
+        of_page = verdict(f"{SITE}/page?id=1", page_id=2, kind=Kind.DUPLICATE, canonical_id=1)
+        object.__setattr__(of_page, "follow", False)
+        request = Request(KNOWN)
+
+        assert PageLinks(links, self.response(), of_page).lets_pass(request)
+
+        assert (request.priority, request.meta[BAND]) == (-DEFERRED, OF_DUPLICATES)
+
+    def test_what_neardup_has_released(self, links: Links) -> None:
+        doubtful = verdict(
+            f"{SITE}/page?id=1",
+            page_id=2,
+            kind=Kind.DUPLICATE,
+            canonical_id=1,
+            resemblance=0.9,
+            evidence=Evidence.WHOLE,
+        )
+        object.__setattr__(doubtful, "follow", False)
+        PageLinks(links, self.response(), doubtful).lets_pass(request := Request(KNOWN))
+        links.scheduled(request)
+
+        (released,) = links.release(2, cluster=None)
+
+        assert released.meta == {RELEASED: True}
+
+    @staticmethod
+    def response() -> HtmlResponse:
+        url = f"{SITE}/page?id=1"
+        return HtmlResponse(url, body=b"<p>x</p>", encoding="utf-8", request=Request(url))
+
+
+class TestDropped:
+    def urls(self, number: int) -> Iterable[str]:
+        return (f"{SITE}/item{place % 40}?sid=s{place}" for place in range(number))
+
+    def drop_all(self, of: Predictions, number: int) -> int:
+        """Drop so many; how many were not dropped."""
+        made = 0
+        for url in self.urls(number):
+            request = link(url, errback=SPIDER.parse_other)
+            try:
+                of.look_at(request)
+                made += 1
+            except IgnoreRequest:
+                assert request.errback is None
+        return made
+
+    def test_is_nearly_sure_and_a_share_is_fetched_all_the_same(self) -> None:
+        of, again = predictions(Predict.DROP), predictions(Predict.DROP)
+
+        made = self.drop_all(of, 400)
+
+        assert 0 < made < 60
+        assert self.drop_all(again, 400) == made  # the same ones in each crawl
+        assert (stat(of, "/explored"), stat(of, "/dropped")) == (made, 400 - made)
+
+    @pytest.mark.parametrize("slot", [Slot.SEGMENT, Slot.TRAP])
+    def test_never_by_rules_that_may_lose_versions(self, slot: Slot) -> None:
+        prediction = taught().predict(KNOWN)
+        assert prediction is not None
+
+        sure = prediction._replace(probability=1.0, lower=1.0)
+
+        assert module._is_sure(sure)
+        assert not module._is_sure(sure._replace(rule=Rule("shop.example", slot, "1")))
+
+    def test_is_deferred_if_it_is_not_sure_enough(self) -> None:
+        learner = Learner()
+        for item in range(12):
+            for sid in "abc":
+                learner.observe(f"{SITE}/item{item}?sid={sid}", cluster=item)
+        of = predictions(Predict.DROP, learner)
+
+        assert put_back(of.look_at(link())).priority < -DEFERRED
+
+    def test_is_queued_again_when_the_rule_is_revoked(self) -> None:
+        learner = taught()
+        of = predictions(Predict.DROP, learner)
+        self.drop_all(of, 40)
+        dropped = stat(of, "/dropped")
+        said = learner.predict(KNOWN)
+        assert said is not None
+
+        again: list[Request] = []
+        for page in range(200):
+            url = f"{SITE}/item{page % 40}?sid=other{page}"
+            again += of.observe(verdict(url, page_id=1_000 + page))
+        again += of.dropped_in_error()
+
+        assert sorted(request.url for request in again) == sorted(set(self.urls(40)) - self.explored())
+        assert stat(of, "/requeued") == dropped == len(again)
+        assert all(request.dont_filter and request.priority == 0 for request in again)
+        assert [of.look_at(request) for request in again].count(None) > 0
+
+    def explored(self) -> set[str]:
+        return {url for url in self.urls(40) if module._is_explored(url)}
+
+    def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "MOST_DROPPED", 10)
+        of = predictions(Predict.DROP)
+        self.drop_all(of, 400)
+        of.learner.revoke(Rule("shop.example", Slot.PARAMETER, "sid"))
+        of.learner.ban(Rule("shop.example", Slot.PARAMETER, "sid"))
+        of.learner.ban(Rule("shop.example", Slot.TOGETHER, ""))
+
+        assert len(of.dropped_in_error()) <= 10
+
+
+class TestRightOrWrong:
+    def test_by_the_verdict(self) -> None:
+        of = predictions()
+        of.judged(verdict(KNOWN, page_id=9, repeated=True, kind=Kind.UNCHANGED))
+        of.judged(verdict(KNOWN, page_id=9))
+        of.judged(verdict(KNOWN, page_id=9, kind=Kind.TOO_SHORT))
+
+        assert (stat(of, "/right"), stat(of, "/wrong")) == (1, 1)
+
+    def test_by_the_verdict_that_corrects_it(self) -> None:
+        of = predictions()
+        doubtful = verdict(
+            KNOWN,
+            page_id=9,
+            kind=Kind.DUPLICATE,
+            canonical_id=3,
+            repeated=True,
+            resemblance=0.95,
+            evidence=Evidence.WHOLE,
+        )
+        of.judged(doubtful)
+        of.corrected(verdict(KNOWN, page_id=9, again=True))
+        of.corrected(verdict(KNOWN, page_id=9, again=True))
+
+        assert (stat(of, "/right"), stat(of, "/wrong")) == (0, 1)
+
+
+class NoPriorities(BaseScheduler):
+    """First come, first served."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> NoPriorities:
+        return cls()
+
+    def __init__(self) -> None:
+        self._requests: list[Request] = []
+
+    def has_pending_requests(self) -> bool:
+        return bool(self._requests)
+
+    def enqueue_request(self, request: Request) -> bool:
+        self._requests.append(request)
+        return True
+
+    def next_request(self) -> Request | None:
+        return self._requests.pop(0) if self._requests else None
+
+
+class TestSchedulers:
+    @pytest.mark.parametrize(
+        ("settings", "ordered"),
+        [
+            ({}, True),
+            ({"SCHEDULER": NoPriorities}, False),
+            ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}, True),
+            (
+                {
+                    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+                    "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue",
+                },
+                False,
+            ),
+        ],
+        ids=["scrapy", "own", "scrapy-redis", "scrapy-redis, first in first out"],
+    )
+    def test_priorities(self, settings: dict[str, Any], ordered: bool) -> None:
+        if "scrapy_redis" in str(settings):
+            pytest.importorskip("scrapy_redis")
+
+        assert has_priorities(Settings(settings)) == ordered
+
+    def test_without_priorities_predictions_are_recorded(self, caplog: pytest.LogCaptureFixture) -> None:
+        crawler = get_crawler(Callbacks, {"SCHEDULER": NoPriorities})
+
+        of = Predictions.of_crawl(crawler, Predict.DROP, taught())
+
+        assert of.predict is Predict.RECORD
+        assert "not known to make requests in the order of their priorities" in caplog.text
+
+
+@pytest.mark.parametrize("value", ["yes", "", "DEFER", 1])
+def test_setting_is_checked(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"NEARDUP_PREDICT must be one of off, record, defer, drop"):
+        Options.from_settings(Settings({"NEARDUP_PREDICT": value}))
+
+
+@pytest.fixture
+def addon(tmp_path: Path) -> dict[str, Any]:
+    return {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_PREDICT": "defer",
+        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
+    }
+
+
+def run(served: Served, settings: dict[str, Any]) -> Outcome:
+    served.begin()
+    # Depth first, as Scrapy does it; and several at a time.
+    order = {"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.LifoMemoryQueue", "CONCURRENT_REQUESTS": 8}
+    limits = {"CLOSESPIDER_PAGECOUNT": served.site.most_requests} if served.site.most_requests else {}
+    done = crawl(spiders.FollowSpider, {**order, **limits, **settings}, start=served.start)
+    return Outcome(list(served.log), done.items, done.stats)
+
+
+def requests_until(done: Outcome, number: int) -> int:
+    """How many requests were made until so many pages were found."""
+    seen: set[str] = set()
+    for made, request in enumerate(done.requests, 1):
+        if request.key is not None:
+            seen.add(request.key)
+        if len(seen) >= number:
+            return made
+    raise AssertionError(f"only {len(seen)} of {number} pages were found")
+
+
+def predicted(done: Outcome, name: str = "") -> int:
+    return int(done.stats.get(f"neardup/predicted{name}", 0))
+
+
+SITES: dict[str, Callable[[], MadeSite]] = {
+    "sessions": lambda: SessionIds(30),
+    "shop": lambda: Shop(50, 5, boilerplate=1_000),
+    "wiki": lambda: Wiki(12),
+    "forum": lambda: Forum(40),
+}
+
+
+class TestWholeSites:
+    @pytest.mark.parametrize("name", SITES)
+    def test_nothing_is_missing_and_nothing_comes_twice(self, name: str, addon: dict[str, Any]) -> None:
+        with serve_site(SITES[name]()) as served:
+            without = run(served, {})
+            done = run(served, addon)
+
+        assert without.found == served.site.keys
+        assert sorted(map(repr, done.items)) == sorted(map(repr, without.items))
+        if name != "sessions":  # whose ids are drawn anew
+            assert sorted(request.target for request in done.requests) == sorted(
+                request.target for request in without.requests
+            )
+        assert done.found == served.site.keys
+        assert done.stats["finish_reason"] == "finished"
+        assert done.stats.get("neardup/failures", 0) == 0
+        assert "log_count/ERROR" not in done.stats
+
+    def test_new_pages_come_first(self, addon: dict[str, Any]) -> None:
+        with serve_site(Forum(60)) as served:
+            one = addon | {"CONCURRENT_REQUESTS": 1}
+            off = run(served, one | {"NEARDUP_PREDICT": "off", "NEARDUP_ACTION": "record"})
+            done = run(served, one)
+
+        most = -(-99 * len(served.site.keys) // 100)
+        assert requests_until(done, most) < 0.7 * requests_until(off, most)
+        assert predicted(off) == 0
+        assert predicted(done, "/deferred") > 100
+        assert predicted(done, "/right") > 9 * predicted(done, "/wrong")
+
+    def test_new_pages_come_before_new_session_ids(self, addon: dict[str, Any]) -> None:
+        site = SessionIds(20, endless=True)
+        site.most_requests = 200
+        with serve_site(site) as served:
+            done = run(served, addon)
+
+        assert done.found == site.keys
+        assert predicted(done, "/deferred") > 20
+
+    @pytest.mark.parametrize("name", SITES)
+    def test_dropping_loses_nothing_here(self, name: str, addon: dict[str, Any]) -> None:
+        with serve_site(SITES[name]()) as served:
+            done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
+
+        assert done.found == served.site.keys
+        assert done.stats["finish_reason"] == "finished"
+
+    def test_dropping_saves_requests(self, addon: dict[str, Any]) -> None:
+        with serve_site(Forum(100)) as served:
+            without = run(served, {})
+            done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
+
+        dropped = predicted(done, "/dropped") - predicted(done, "/requeued")
+        assert done.found == without.found
+        assert dropped > 100
+        assert len(done.requests) == len(without.requests) - dropped
+        assert done.stats["neardup/requests_saved_at_least"] == dropped
+        assert predicted(done, "/explored") > 0
+        assert done.stats.get("retry/count", 0) == 0
+
+    def test_session_ids_without_end_end(self, addon: dict[str, Any]) -> None:
+        site = SessionIds(20, endless=True)
+        site.most_requests = 1_000
+        with serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
+
+        assert done.found == site.keys
+        assert done.stats["finish_reason"] == "finished"
+        assert len(done.requests) < 500
+
+    def test_a_calendar_without_end_ends(self, addon: dict[str, Any]) -> None:
+        site = Calendar(5)
+        site.most_requests = 1_500
+        with serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_ENDLESS_AFTER": 20})
+
+        assert done.found == site.keys
+        assert done.stats["finish_reason"] == "finished"
+
+    @pytest.mark.parametrize(
+        "settings",
+        [{"NEARDUP_PREDICT": "record"}, {"NEARDUP_ACTION": "record"}, {"SCHEDULER": NoPriorities}],
+        ids=str,
+    )
+    def test_recording_changes_no_order(self, settings: dict[str, Any], addon: dict[str, Any]) -> None:
+        one = {"CONCURRENT_REQUESTS": 1, "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter"}
+        site = Forum(30) if "SCHEDULER" not in settings else SessionIds(10)
+        site.most_requests = 400
+        with serve_site(site) as served:
+            off = run(served, addon | one | settings | {"NEARDUP_PREDICT": "off"})
+            done = run(served, addon | one | settings)
+
+        if "SCHEDULER" not in settings:
+            assert [request.target for request in done.requests] == [
+                request.target for request in off.requests
+            ]
+            assert predicted(done, "/right") + predicted(done, "/wrong") == predicted(done) > 50
+        assert predicted(done, "/deferred") == 0
+
+    def test_start_requests_are_made_at_once(self, addon: dict[str, Any]) -> None:
+        """Each start page is a copy of one that is known, and none waits."""
+
+        class Starts(spiders.FollowSpider):
+            name = "starts"
+
+            def links(self, response: Any) -> Any:
+                yield from ()
+
+        with serve_site(SessionIds(12)) as served:
+            starts = [f"{served.url}/page/{page}?sid={sid}" for sid in "abcdef" for page in range(1, 12)]
+
+            class All(Starts):
+                def __init__(self) -> None:
+                    super().__init__()
+                    self.start_urls = starts
+
+            done = crawl(All, addon)
+
+        assert len(done.items) == len(starts)
+        assert done.neardup("duplicates") == 55
+        assert done.neardup("predicted") == 0
+
+    @pytest.mark.parametrize("predict", ["defer", "drop"])
+    def test_stopped_crawl_goes_on_where_it_was(
+        self, predict: str, addon: dict[str, Any], tmp_path: Path
+    ) -> None:
+        settings = addon | {"JOBDIR": str(tmp_path / "job"), "NEARDUP_PREDICT": predict}
+        made: list[str] = []
+        deferred = runs = 0
+        with serve_site(Forum(40)) as served:
+            without = run(served, {})
+            for runs in count(1):  # noqa: B007
+                done = run(served, settings | {"CLOSESPIDER_PAGECOUNT": 120})
+                made += [request.target for request in done.requests]
+                deferred += predicted(done, "/deferred")
+                if done.stats["finish_reason"] == "finished":
+                    break
+
+        asked = {request.target for request in without.requests}
+        assert runs >= 2
+        assert set(made) <= asked
+        if predict == "defer":
+            assert deferred > 20
+            assert set(made) == asked
+        found = {request.key for request in without.requests if request.target in made}
+        assert found == without.found
+
+    def test_summary_says_what_came_of_it(
+        self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.INFO), serve_site(Forum(40)) as served:
+            done = run(served, addon)
+
+        line = (
+            f"  predicted   {predicted(done)} requests predicted to bring copies,"
+            f" {predicted(done, '/deferred')} deferred"
+        )
+        assert line in caplog.text
+        assert f", {predicted(done, '/right')} right" in caplog.text
+
+
+def test_what_goes_wrong_costs_no_request(addon: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(spiders.FollowSpider):
+        """Breaks what has been learned, as a bug would."""
+
+        name = "broken"
+
+        def parse(self, response: Any) -> Any:
+            neardup = self.crawler.get_extension(NearDuplicates)
+            assert neardup is not None
+            del neardup.predictions.learner
+            self.parse = super().parse  # type: ignore[method-assign]
+            return super().parse(response)
+
+    with serve_site(SessionIds(12)) as served:
+        served.begin()
+        done = crawl(Broken, addon, start=served.start)
+
+    assert served.found == served.site.keys
+    assert done.stats["finish_reason"] == "finished"
+    assert done.neardup("failures") > 12
+    assert "cannot be judged and passes untouched" in caplog.text
