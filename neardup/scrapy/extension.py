@@ -79,13 +79,8 @@ class NearDuplicates:
         action = options.action if recorder.records else Action.RECORD
         self.policy = Policy(crawler, action, options.endless_after)
         self.outcomes = Outcomes(crawler, options, recorder, self.policy.links)
-        predict = options.predict
-        if not recorder.records:
-            predict = Predict.OFF
-        elif action is Action.RECORD and predict is not Predict.OFF:
-            predict = Predict.RECORD
-        self.predictions = Predictions.of_crawl(crawler, predict, recorder.learner)
-        self.policy.links.marks = predict is not Predict.OFF
+        self.predictions = Predictions(crawler, Predict.OFF, recorder.learner)
+        """Made anew by :meth:`load`, with what earlier crawls have learned."""
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
         self._closing: Deferred[None] | None = None
         self._goes_on = False
@@ -125,12 +120,23 @@ class NearDuplicates:
         return neardup
 
     def load(self) -> None:
-        """Fill the detector with what earlier crawls stored."""
+        """Fill the detector and the learner with what earlier crawls stored."""
         level = logging.INFO if native.available else logging.WARNING
         logger.log(level, "neardup: %(native)s", {"native": native.describe()})
         _spare_the_garbage_collector()
         self.recorder.load()
         self.detector.watch_recall()
+        self.predictions = Predictions.of_crawl(self.crawler, self._predict(), self.recorder.learner)
+        self.policy.links.marks = self.predictions.predict is not Predict.OFF
+
+    def _predict(self) -> Predict:
+        """What is done about predictions: nothing by those who record nothing, and no more than the action
+        allows.
+        """
+        predict = self.options.predict if self.recorder.records else Predict.OFF
+        if self.policy.action is Action.RECORD and predict is not Predict.OFF:
+            return Predict.RECORD
+        return predict
 
     def judge_response(self, response: Response) -> Verdict | None:
         """The verdict of a response that is about to be passed to its callback; None if it is to be left

@@ -17,7 +17,6 @@ from neardup.store import starvation
 from neardup.store.store import Store
 from neardup.store.url_rules import UrlRules
 from neardup.store.writer import Writer
-from neardup.urls.learner import Learner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,11 +31,6 @@ logger = logging.getLogger(__name__)
 
 _NO_CRAWL = 1 << 31
 """In place of a crawl's id where none is recorded: pages get ids that no stored page has."""
-
-
-def make_learner() -> Learner:
-    """The learner of a crawl, as :attr:`Recorder.learner`."""
-    return Learner()
 
 
 class Recorder:
@@ -75,8 +69,6 @@ class Recorder:
             frequencies=self.detector.verifier.frequencies,
             rules=self._rules,
         )
-        self.learner = make_learner()
-        """What the crawl has learned of URLs."""
         self.last_crawl: LastCrawl | None = None
         """The last crawl of the same spider, when this one has ended."""
 
@@ -195,7 +187,6 @@ class Onlooker:
     def __init__(self, options: Options, reader: Reader) -> None:
         self.detector = Detector(options.detector, reader=reader, first_id=_NO_CRAWL * PAGES_PER_CRAWL + 1)
         self.location = "nothing is stored by this command"
-        self.learner = make_learner()
         self._options = options
         self._rules = UrlRules()
 
