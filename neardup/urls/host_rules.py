@@ -122,7 +122,7 @@ class HostRules:
         for context in contexts:
             evidence = self.contexts.get(context)
             if evidence is None:
-                break
+                continue  # a rule for a special context may be pinned before anything general is known
             if evidence.state is State.BANNED:
                 return None
             if evidence.state is State.PINNED:

@@ -307,6 +307,23 @@ def test_a_page_that_is_judged_again_counts_once_unless_its_cluster_changes() ->
     )
 
 
+def test_a_rule_that_is_pinned_for_one_directory_needs_nothing_general() -> None:
+    learner = Learner()
+    learner.observe(f"{SITE}/a/x?sid=1", 1)
+    learner.observe(f"{SITE}/b/x?sid=1", 2)
+    fresh = Learner.from_rules(
+        [LearnedRule(Rule(HOST, Slot.PARAMETER, "sid", "/a"), 0, 0, 0, 0, State.PINNED)]
+    )
+    for url, cluster in ((f"{SITE}/a/x", 1), (f"{SITE}/b/x", 2)):
+        fresh.observe(f"{url}?sid=1", cluster)
+
+    assert learner.predict(f"{SITE}/a/x?sid=2") is None
+    below = fresh.predict(f"{SITE}/a/x?sid=2")
+    assert below is not None
+    assert below.probability == 1.0
+    assert fresh.predict(f"{SITE}/b/x?sid=2") is None
+
+
 def test_pinned_and_banned_rules_obey_people() -> None:
     rule = Rule(HOST, Slot.PARAMETER, "sid")
     learner = Learner()
