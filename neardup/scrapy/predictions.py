@@ -166,10 +166,11 @@ class Predictions:
             return None
         request.dont_filter = False  # set for the way back into the queue
         key = request_key(self.crawler, request) if band else 0
+        # Also if it is outdated: of two copies in one band either may come first, and the other is then made.
+        self._deferred.pop(key)
         if (key, band) in self._outdated:
             self._outdated.discard((key, band))
             raise _ignored(request, "its copy in the queue has come earlier")
-        self._deferred.pop(key)
         prediction = self._predict(request)
         if prediction is None:
             return None

@@ -160,11 +160,7 @@ class TestDeferred:
         of = predictions()
         waiting = put_back(of.look_at(link()))
 
-        again: list[Request] = []
-        for number in count():
-            again += of.observe(verdict(f"{SITE}/item3?sid=x{number}", page_id=5_000 + number))
-            if again:
-                break
+        again = self.unlike(of, 5_000)
 
         assert again[0].url == KNOWN
         assert again[0].priority > waiting.priority
@@ -172,6 +168,31 @@ class TestDeferred:
         with pytest.raises(IgnoreRequest):  # the copy that has waited
             of.look_at(waiting)
         assert stat(of, "/undeferred") == 1
+
+    def test_two_copies_in_one_band_are_one_request(self) -> None:
+        """One that came forward, and was put back again to where the first one waits."""
+        of = predictions()
+        waiting = put_back(of.look_at(link()))
+        (again, *_) = self.unlike(of, 5_000)
+        for number in range(500):  # half of them are of the page itself, whose history has the last word
+            item = 3 if number % 2 else number % 40
+            of.learner.observe(f"{SITE}/item{item}?sid=y{number}", cluster=item)
+        second = put_back(of.look_at(again))
+        assert second.meta[BAND] == waiting.meta[BAND]
+
+        with pytest.raises(IgnoreRequest):
+            of.look_at(second)
+        assert self.unlike(of, 6_000, most=50) == []
+        assert of.look_at(waiting) is None
+
+    @staticmethod
+    def unlike(of: Predictions, first: int, *, most: int = 10_000) -> list[Request]:
+        """Judge pages that are unlike the known one; the requests that come forward by one of them."""
+        for number in range(most):
+            found = of.observe(verdict(f"{SITE}/item3?sid=x{first + number}", page_id=first + number))
+            if found:
+                return found
+        return []
 
 
 def verdict(url: str, *, page_id: int, kind: Kind = Kind.NEW, **kwargs: Any) -> Verdict:
