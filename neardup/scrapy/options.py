@@ -157,7 +157,7 @@ class Options:
         return cls(
             enabled=is_enabled(settings),
             action=_choice(settings, "NEARDUP_ACTION", Action, Action.DEFER),
-            predict=_choice(settings, "NEARDUP_PREDICT", Predict, Predict.RECORD),
+            predict=_choice(settings, "NEARDUP_PREDICT", Predict, Predict.DEFER),
             endless_after=_count(settings, "NEARDUP_ENDLESS_AFTER", endless.LIMIT),
             database_url=database_url(settings),
             snapshot=_switch(settings, "NEARDUP_SNAPSHOT", default=True),
