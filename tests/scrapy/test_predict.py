@@ -619,7 +619,7 @@ class TestWholeSites:
         assert runs >= 2
         assert set(made) <= asked
         if predict == "defer":
-            assert deferred > 20
+            assert deferred > 0
             assert set(made) == asked
         found = {request.key for request in without.requests if request.target in made}
         assert found == without.found
