@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from neardup import address
 from neardup.detection import suspect_clusters
 from neardup.detection.suspect_clusters import (
     FEWEST_ADDRESSES,
@@ -140,6 +141,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             for number in range(FEWEST_ADDRESSES):
                 one.judged(f"http://flagged.example/{number}", -i)
         urllib.parse.clear_cache()  # type: ignore[attr-defined]  # typeshed leaves it out
+        address._host_of_authority.cache_clear()
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
