@@ -214,7 +214,10 @@ def database_url(settings: BaseSettings) -> str:
 def data_folder() -> Path:
     """Where a project's data are kept, whether it is there yet or not."""
     try:
-        return Path(data_path("neardup")).absolute()
+        try:
+            return Path(data_path("neardup")).absolute()
+        except FileExistsError:  # Scrapy makes the folder above, and another crawl has made it meanwhile
+            return Path(data_path("neardup")).absolute()
     except NotConfigured:  # the settings are those of a project, but the current folder is none
         return Path(".scrapy", "neardup").absolute()
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import logging
 import re
+import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -21,7 +24,7 @@ from neardup.address import Address
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismatch
 from neardup.scrapy.extension import NearDuplicates
-from neardup.scrapy.options import SETTINGS
+from neardup.scrapy.options import SETTINGS, data_folder
 from neardup.store.store import Store
 from tests.support.crawling import Page, Site, crawl
 from tests.support.places import ROOT
@@ -437,6 +440,18 @@ class TestSettings:
         crawl(LinkSpider, settings, start=small_site.url)
 
         assert (tmp_path / ".scrapy" / "neardup" / "neardup.db").exists()
+
+    def test_crawls_that_make_the_data_folder_in_the_same_moment(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+        monkeypatch.chdir(tmp_path)
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(100):  # one in ten is lost to the race, where it is not heeded
+                ready = Barrier(8)
+                found = list(pool.map(lambda ready: (ready.wait(), data_folder())[1], [ready] * 8))
+                assert found == [tmp_path / ".scrapy" / "neardup"] * 8
+                shutil.rmtree(tmp_path / ".scrapy")
 
     def test_verdict_field(self, small_site: Site, settings: dict[str, Any]) -> None:
         done = crawl(LinkSpider, settings | {"NEARDUP_VERDICT_FIELD": "near"}, start=small_site.url)
