@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from neardup.fingerprint.scheme import Scheme
 from neardup.store.store import Store
+from tests.support.crawl_parts import stop_all
 from tests.support.crawling import Site, serve
 from tests.support.databases import SERVERS, database_url, new_database
 from tests.support.places import ROOT
@@ -43,6 +44,7 @@ def store(database_url: str) -> Iterator[Store]:
     """An empty store, on each kind of server in turn."""
     with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
         yield opened
+        stop_all()
 
 
 @pytest.fixture(params=list(SERVERS))

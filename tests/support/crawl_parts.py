@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.reconciliation import unresolved
+from neardup.errors import StoreError
 from neardup.scrapy.other_crawls import OtherCrawls
 from neardup.store.writer import Writer
 from tests.support.killing import check_tables
@@ -23,6 +25,9 @@ TEXT = " ".join(f"word{i}" for i in range(200))
 class Process:
     """What a crawl is made of, without Scrapy; it follows the others when it is told to."""
 
+    running: ClassVar[list[Process]] = []
+    """Those whose writers may still run: :func:`stop_all` ends them before their database is gone."""
+
     def __init__(self, store: Store, *, shared: bool = True, interval: float = 60.0, **options: Any) -> None:
         self.store = store
         self.crawl_id = store.begin_crawl(spider="s", settings={}, shared=shared)
@@ -35,6 +40,7 @@ class Process:
             unresolved(self.detector.pages, self.detector.rule.max_distance)
         )
         self.writer = Writer(store, self.crawl_id, batch_seconds=0.005)
+        self.running.append(self)
 
     def judge(self, url: str, text: str, *, title: str = "") -> Verdict:
         html = f"<title>{title}</title><p>{text}"
@@ -59,3 +65,10 @@ class Process:
     def follow(self) -> None:
         """As a crawl does before its end."""
         asyncio.run(self.other_crawls._follow(self.writer))
+
+
+def stop_all() -> None:
+    """Stop the writers that tests have left: one that still stores would complain in the next test."""
+    while Process.running:
+        with suppress(StoreError):
+            Process.running.pop().writer.close()
