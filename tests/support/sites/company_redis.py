@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 from scrapy_redis.queue import PriorityQueue
 from scrapy_redis.spiders import RedisSpider
 
-from neardup.scrapy.links import CLUSTER, DEFERRED
+from neardup.scrapy.links import CLUSTER, DEFERRED, PREDICTED
 from tests.support.sites.company_spiders import CompanySpider
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class ShownQueue(PriorityQueue):
         request: Request = self._decode_request(data)
         told = {"score": score, "priority": request.priority, "ordinary": ordinary}
         told["cluster"] = request.meta.get(CLUSTER)
+        told["predicted"] = request.meta.get(PREDICTED, False)
         self.server.rpush(f"{self.key}:told", json.dumps(told))
         return request
 
@@ -47,3 +49,11 @@ class QueuedSpider(RedisSpider, CompanySpider):
         "SCHEDULER_PERSIST": True,
         "MAX_IDLE_TIME_BEFORE_CLOSE": 4,
     }
+
+    def spider_idle(self) -> None:
+        """Count the idle time from the first request that came out of the queue, not from the start of the
+        process: a worker that is slow to begin would pop the first request of the other one, and close.
+        """
+        if not self.server.exists(f"{self.settings['SCHEDULER_QUEUE_KEY']}:told"):
+            self.spider_idle_start_time = int(time.time())
+        super().spider_idle()

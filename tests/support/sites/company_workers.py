@@ -50,12 +50,11 @@ def crawl_with_two_workers(ground: Ground, served: Served, database: str) -> lis
     redis_cli("lpush", keys[0], json.dumps({"url": served.start}))
     try:
         workers = [ground.start("queued") for _ in range(2)]
-        for worker in workers:
-            worker.wait(_HANG_SECONDS)
+        ended = [worker.wait(_HANG_SECONDS) for worker in workers]
         popped = [json.loads(line) for line in redis_cli("lrange", keys[3], "0", "-1").splitlines() if line]
     finally:
         redis_cli("del", *keys)
-    ground.outcome.shown = _order(popped)
+    ground.outcome.shown = f"the workers ended with {ended}; {_order(popped)}"
     return popped
 
 
@@ -68,10 +67,11 @@ def _order(popped: list[dict[str, Any]]) -> str:
     early = sum(one["ordinary"] > 0 for one in deferred)
     changed = sum(one["priority"] != -one["score"] for one in popped)
     marked = sum(one["cluster"] is not None for one in deferred)
+    predicted = sum(one["predicted"] for one in deferred)
     scores = Counter(int(one["score"]) for one in popped)
     return (
         f"{len(popped)} requests out of redis, {len(deferred)} of them deferred"
-        f" ({marked} with their cluster);"
+        f" ({marked} with their cluster, {predicted} predicted to be copies);"
         f" {early} came while an ordinary one was waiting; {changed} with another priority than their score;"
         f" by score: {dict(sorted(scores.items()))}"
     )
