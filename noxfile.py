@@ -90,7 +90,7 @@ def lowest(session: nox.Session) -> None:
 @nox.session
 def slow(session: nox.Session) -> None:
     """The slow tests."""
-    session.install("-e", ".[dev]")
+    session.install("-e", ".[dev,test-spark]")
     session.run("pytest", "-m", "slow", *session.posargs)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks import judged_pairs
 from benchmarks.bench_judgement import add_sites, sites_of
-from benchmarks.provenance import header
+from benchmarks.provenance import give, header
 from neardup.fingerprint import simhash
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.text.features import Features
@@ -151,10 +151,7 @@ def main() -> None:
     sites = sites_of(arguments)
     pairs = list(judged_pairs.all_pairs(sites, arguments.most))
     text = report(sites, pairs, choices)
-    if arguments.output:
-        arguments.output.write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    give(text, arguments.output)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks import judged_pairs
 from benchmarks.judged_pairs import OPTIONS, READER, Page, Pair, Site
-from benchmarks.provenance import header
+from benchmarks.provenance import give, header
 from neardup.address import Address
 from neardup.detection import rule
 from neardup.detection.cluster_sizes import ClusterSizes
@@ -331,10 +331,7 @@ def main() -> None:
     judge = Judge()
     judged = [judge.judge(pair) for pair in pairs]
     text = report(judged, "python -m benchmarks.bench_judgement --site NAME=FOLDER,FOLDER …")
-    if arguments.output:
-        arguments.output.write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    give(text, arguments.output)
 
 
 if __name__ == "__main__":

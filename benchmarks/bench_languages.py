@@ -51,7 +51,7 @@ import numpy as np
 import regex
 from lxml import etree
 
-from benchmarks.provenance import header
+from benchmarks.provenance import give, header
 from benchmarks.recorder import Recorder
 from neardup.detection.detector import AGAIN
 from neardup.detection.rule import MIN_FEATURES
@@ -628,10 +628,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(LANGUAGES), help="languages, separated by commas")
     arguments = parser.parse_args()
     text = report(Packages(arguments.packages), arguments.only.split(","))
-    if arguments.output:
-        arguments.output.write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    give(text, arguments.output)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ import numpy as np
 
 from benchmarks.bench_judgement import add_sites, sites_of
 from benchmarks.judged_pairs import OPTIONS, READER, Page
-from benchmarks.provenance import header
+from benchmarks.provenance import give, header
 from neardup.detection import own_text
 from neardup.detection.document_frequencies import RARE_PAGES, RARE_SHARE
 from neardup.detection.own_text import FEWEST_PLACES, FEWEST_SHINGLES, OwnPlaces
@@ -408,10 +408,7 @@ def main() -> None:
         site.name: [page for version in site.versions for page in version] for site in sites_of(arguments)
     }
     text = report(sites)
-    if arguments.output:
-        arguments.output.write_text(text, encoding="utf-8")
-    else:
-        print(text)
+    give(text, arguments.output)
 
 
 if __name__ == "__main__":

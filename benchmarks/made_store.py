@@ -107,7 +107,9 @@ class MadePages:
             "host": [HOSTS[host] for host in self.hosts[some].tolist()],
             "scheme": [SCHEME] * count,
             "features": np.where(short, 5, rng.integers(50, 2000, count)).tolist(),
-            "weak_bits": _unless(short, _pieces(rng.bytes(48 * count), 48)),
+            "weak_bits": _unless(
+                short, _pieces(rng.integers(0, 64, 48 * count, dtype=np.uint8).tobytes(), 48)
+            ),
             "sketch": _unless(short, _pieces(rng.bytes(128 * count), 128)),
             "headline": _unless(short, _pieces(rng.bytes(headline.BYTES * count), headline.BYTES)),
             "text_digest": _unless(short, rng.integers(-(2**63), 2**63, count).tolist()),

@@ -1,4 +1,4 @@
-"""What a result file says at its top, so that ``benchmarks.pages`` can list it."""
+"""What a result file says at its top, so that ``benchmarks.pages`` can list it, and where its text goes."""
 
 from __future__ import annotations
 
@@ -19,3 +19,11 @@ def header(command: str, *, n: str, recall: str) -> list[str]:
         f"- n: {n}",
         f"- recall: {recall}",
     ]
+
+
+def give(text: str, output: Path | None) -> None:
+    """Write tables to the file that was asked for; print them if none was."""
+    if output is None:
+        print(text)
+    else:
+        output.write_text(text, encoding="utf-8")

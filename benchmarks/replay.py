@@ -63,6 +63,10 @@ class Site:
         """The page of a URL; None: there is none."""
         raise NotImplementedError
 
+    def body(self, url: str) -> bytes:
+        """The HTML of a page that there is."""
+        raise NotImplementedError
+
 
 class Folder(Site):
     """The HTML files below folders as one host; the first page links to the uppermost index pages."""
@@ -76,6 +80,7 @@ class Folder(Site):
             if file.is_file() and not file.is_symlink()
         )
         paths = {f"/{file.relative_to(folder).as_posix()}": file for file in files}
+        self._files = paths
         read = {path: READER.read_html(path, file.read_bytes()) for path, file in paths.items()}
         star = stars({path: reading.shingles for path, reading in read.items()})
         for path, file in paths.items():
@@ -88,6 +93,10 @@ class Folder(Site):
 
     def fetch(self, url: str) -> Doc | None:
         return self.docs.get(_path(url))
+
+    def body(self, url: str) -> bytes:
+        file = self._files.get(_path(url))
+        return b"" if file is None else file.read_bytes()
 
 
 def _path(url: str) -> str:
@@ -118,6 +127,9 @@ class Made(Site):
                 found = links_of(url, answer.body.encode())
                 self.docs[url] = Doc(READER.read_html(url, answer.body), found, answer.key)
         return self.docs[url]
+
+    def body(self, url: str) -> bytes:
+        return self.site.answer(asked(url)).body.encode()
 
 
 def links_of(url: str, body: bytes) -> tuple[str, ...]:

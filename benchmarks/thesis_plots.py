@@ -151,7 +151,7 @@ def _fig10(columns: dict[str, Facts]) -> Figure:
     return figure
 
 
-def _shortened(svg: str) -> str:
+def shortened(svg: str) -> str:
     """The same picture in a third of the bytes: fewer digits and blanks, styles as classes, no names of
     groups.
     """
@@ -184,4 +184,4 @@ def draw(folder: Path, columns: dict[str, Facts]) -> None:
         for name, figure in figures.items():
             text = io.StringIO()
             figure.savefig(text, format="svg", metadata={"Date": None})
-            (folder / f"{name}.svg").write_text(_shortened(text.getvalue()))
+            (folder / f"{name}.svg").write_text(shortened(text.getvalue()))

@@ -24,8 +24,13 @@ OWNERS = {
     "Stemmer": ("neardup.text.features",),
     "icu4py": ("neardup.text.words",),
     "resiliparse": ("neardup.text.content",),
+    "fastwarc": ("neardup.collection.inputs.archives",),
     "cssselect": ("neardup.text.content", "neardup.text.selectors"),
     "tldextract": ("neardup.address",),
+    "jinja2": ("neardup.web",),
+    "markupsafe": ("neardup.web",),
+    "starlette": ("neardup.web",),
+    "uvicorn": ("neardup.web",),
 }
 """Who may import which library."""
 
@@ -38,6 +43,7 @@ ROOMS = (
     ("urls",),
     ("store",),
     ("evaluation", "collection"),
+    ("web",),
     ("scrapy",),
     ("cli", "__main__"),
 )

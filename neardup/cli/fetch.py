@@ -49,15 +49,20 @@ _USER_AGENT = "neardup (near-duplicate detection; check)"
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
 
-def fetch(page: str, *, private: bool = False) -> HtmlResponse:
+def fetch(page: str, *, private: bool = False, trusted: bool = True) -> HtmlResponse:
     """The HTML page at an http(s) or file URL or at a path; NeardupError says why there is none.
 
-    The first URL may lead anywhere: whoever gives it knows where. A redirect never leads to anything but
-    http(s). Unless ``private``, a redirect leads to a private address only at the host and port that were
-    given first.
+    A ``trusted`` first URL may lead anywhere: whoever gives it knows where. One that is not trusted is like
+    a redirect. A redirect never leads to anything but http(s). Unless ``private``, a redirect leads to a
+    private address only at the host and port of a first URL that is trusted.
     """
     scheme = _scheme(page)
-    response = _get(page, private=private) if scheme in STANDARD_PORTS else _read(page, scheme)
+    if scheme in STANDARD_PORTS:
+        response = _get(page, private=private, trusted=trusted)
+    elif trusted or private:
+        response = _read(page, scheme)
+    else:
+        raise NeardupError(f"{page} cannot be fetched: only http(s) URLs are; --private allows files")
     if not isinstance(response, HtmlResponse):
         raise NeardupError(f"{page} is not an HTML page but {type(response).__name__}")
     return response
@@ -71,8 +76,9 @@ class _Way:
     addresses are only checked.
     """
 
-    def __init__(self, *, private: bool) -> None:
+    def __init__(self, *, private: bool, trusted: bool) -> None:
         self.private = private
+        self.trusted = trusted
         self._addresses: dict[str, list[str]] = {}
 
     def open(self, url: str) -> HTTPResponse:
@@ -102,7 +108,7 @@ class _Way:
         known = self._addresses.get(place)
         if known or (proxied and known is not None):
             return known
-        to_check = bool(self._addresses) and not self.private
+        to_check = (bool(self._addresses) or not self.trusted) and not self.private
         found: list[str] = []
         if to_check or not proxied:
             port = parts.port or STANDARD_PORTS[parts.scheme]
@@ -110,9 +116,8 @@ class _Way:
             found = list(dict.fromkeys(str(one[4][0]) for one in resolved))
         for address in found if to_check else ():
             if is_private(address):
-                raise NeardupError(
-                    f"a redirect leads to {url} at the private address {address}; --private follows it"
-                )
+                led = "a redirect leads" if self._addresses else "the URL leads"
+                raise NeardupError(f"{led} to {url} at the private address {address}; --private follows it")
         self._addresses[place] = found
         return found
 
@@ -169,9 +174,9 @@ def _connected(addresses: Sequence[str], port: int) -> socket.socket:
     raise failure
 
 
-def _get(url: str, *, private: bool) -> object:
+def _get(url: str, *, private: bool, trusted: bool) -> object:
     deadline = monotonic() + _MOST_SECONDS
-    way = _Way(private=private)
+    way = _Way(private=private, trusted=trusted)
     try:
         at = safe_url_string(url)
         for _ in range(_MOST_REDIRECTS + 1):

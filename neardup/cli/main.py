@@ -8,7 +8,25 @@ from typing import TYPE_CHECKING
 
 import neardup
 from neardup import native
-from neardup.cli import check, crawls, db, evaluate, learn_idf, match, pairs, plan, report, show, url_rules
+from neardup.cli import (
+    check,
+    collection,
+    crawls,
+    db,
+    decisions,
+    evaluate,
+    learn_idf,
+    match,
+    mirrors,
+    pairs,
+    plan,
+    report,
+    rethreshold,
+    serve,
+    show,
+    url_rules,
+    web,
+)
 from neardup.cli.output import complain
 from neardup.errors import NeardupError
 
@@ -19,10 +37,16 @@ VERBS = {
     "report": report,
     "check": check,
     "show": show,
+    "web": web,
+    "serve": serve,
     "crawls": crawls,
     "rules": url_rules,
+    "decisions": decisions,
+    "rethreshold": rethreshold,
     "match": match,
     "pairs": pairs,
+    "mirrors": mirrors,
+    "collection": collection,
     "plan": plan,
     "evaluate": evaluate,
     "learn-idf": learn_idf,

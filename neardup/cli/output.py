@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from neardup.detection.interval import Rate
 
 FORMATS = ("table", "json", "csv")
+
+MARKDOWN = "markdown"
+"""Of reports that are read by people elsewhere, as in a pull request."""
 
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 """With what a cell begins that some spreadsheet takes for a formula; those of full width are for Chinese and
@@ -75,11 +79,13 @@ def _escaped(text: str) -> str:
 
 
 def show_sections(sections: Sequence[Section], output_format: str) -> None:
-    """Print the sections in one of ``FORMATS``."""
+    """Print the sections in one of ``FORMATS``, or in Markdown."""
     if output_format == "json":
         show_json({section.name: section.records() for section in sections})
     elif output_format == "csv":
         _show_csv(sections)
+    elif output_format == MARKDOWN:
+        print("\n\n".join(map(_markdown, filter(lambda section: section.rows, sections))))
     else:
         for number, section in enumerate(sections):
             if number:
@@ -111,6 +117,16 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         print("  " + "  ".join(aligned).rstrip())
     if not values:
         print("  (none)")
+
+
+_OF_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|~#&])")
+
+
+def _markdown(section: Section) -> str:
+    """A heading and a table; what a cell holds is text, whatever characters it has."""
+    lines = [section.columns, ["---"] * len(section.columns)]
+    lines += [[_OF_MARKDOWN.sub(r"\\\1", printable(value)) for value in row] for row in section.rows]
+    return "\n".join([f"### {section.title}", "", *(f"| {' | '.join(cells)} |" for cells in lines)])
 
 
 def show_fields(fields: Mapping[str, object]) -> None:

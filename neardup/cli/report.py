@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neardup.cli import database
 from neardup.cli.arguments import count, utc_time
-from neardup.cli.output import FORMATS, Section, show_sections
+from neardup.cli.output import FORMATS, MARKDOWN, Section, show_sections
+from neardup.cli.progress import interruptible
+from neardup.cli.rules import stored_rule
+from neardup.errors import NeardupError
 from neardup.fingerprint import hamming
 from neardup.store import reports
+from neardup.web import html_report
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,25 +32,56 @@ _SHARE = ("pages", "distinct", "duplicates", "rate")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     database.add_arguments(parser)
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument("--format", choices=(*FORMATS, MARKDOWN), default="table", help="default: table")
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a report with charts of the whole store into one HTML file; needs neardup[web]",
+    )
     parser.add_argument("--host", help="only pages of this host")
     parser.add_argument(
         "--since", type=_moment, metavar="TIME", help="only pages last seen at this time or later"
     )
     parser.add_argument("--until", type=_moment, metavar="TIME", help="only pages last seen before this time")
     parser.add_argument("--limit", type=count, default=10, help="rows of the longer tables (default: 10)")
+    parser.add_argument(
+        "--clusters-by",
+        choices=("size", "pagerank"),
+        default="size",
+        help="which clusters are told: the largest, or those whose canonical pages have the highest PageRank"
+        " (default: size)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     filters = reports.Filters(host=arguments.host, since=arguments.since, until=arguments.until)
+    if arguments.html is not None and filters != reports.Filters():
+        raise NeardupError("--html is about the whole store: --host, --since and --until do not go with it")
     with database.open_store(database.read_options(arguments)) as store:
-        sections = _sections(store, filters, arguments.limit)
+        if arguments.html is not None:
+            _write_html(store, arguments.html)
+            return
+        by_rank = arguments.clusters_by == "pagerank"
+        sections = _sections(store, filters, arguments.limit, by_rank=by_rank)
     if arguments.format == "table":
         print(f"{store.location}\n")
     show_sections(sections, arguments.format)
 
 
-def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Section]:
+def _write_html(store: Store, path: Path) -> None:
+    def progress(what: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\x1b[Kcounting {what}", end="", file=sys.stderr, flush=True)
+
+    with interruptible("no report is written"):
+        html_report.write(store, stored_rule(store), path, progress)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bool) -> list[Section]:
     with store.reading() as connection:
         overview = reports.overview(connection, filters)
         by_host = reports.by_host(connection, filters)
@@ -53,7 +90,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
         by_evidence = reports.by_evidence(connection, filters)
         by_crawl = reports.by_crawl(connection, filters)
         across_hosts = reports.across_hosts(connection, filters)
-        clusters = reports.largest_clusters(connection, filters, limit=limit)
+        clusters = reports.largest_clusters(connection, filters, limit=limit, by_rank=by_rank)
         flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
     across_domains = reports.across_domains(across_hosts)
     return [
@@ -97,7 +134,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int) -> list[Sectio
         _crossings(
             "cross_domain", "Relations that cross registered domains", "domain", across_domains, limit
         ),
-        _clusters("clusters", "Largest clusters", clusters),
+        _clusters("clusters", "Clusters of highest PageRank" if by_rank else "Largest clusters", clusters),
         _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
     ]
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from neardup.cli import database, template
+from neardup.address import page_url
+from neardup.cli import database, template, url_rules
 from neardup.cli.output import printable, show_fields, show_json, show_table
 from neardup.errors import NeardupError
 from neardup.store import page_report
+from neardup.store.url_rules import rules_about
 
 if TYPE_CHECKING:
     import argparse
 
     from neardup.store.history import Version
 
-HELP = "all about one page: fingerprint, visits, canonical page or duplicates, links not followed, history"
+HELP = "all about one page: fingerprint, visits, canonical page or duplicates, history, rules about its URL"
 
 _RELATION = ("percentage", "distance", "resemblance", "confidence", "evidence", "differing bits", "url")
 _VERSION = ("seen first", "crawl", "verdict", "bits changed", "features", "fingerprint")
@@ -47,12 +49,24 @@ def run(arguments: argparse.Namespace) -> None:
         raise NeardupError("--page goes with --template HOST")
     with database.open_store(database.read_options(arguments)) as store, store.reading() as connection:
         report = page_report.page_report(connection, arguments.url, limit=arguments.limit)
-    if report is None:
+        rules = [url_rules.values(rule) for rule in rules_about(connection, page_url(arguments.url))]
+    if report is None and not rules:
         raise NeardupError(f"{printable(arguments.url)} is not stored in {store.location}")
     if arguments.format == "json":
-        show_json(asdict(report))
+        page = {"url": arguments.url} if report is None else asdict(report)
+        show_json(page | {"rules": [dict(zip(url_rules.COLUMNS, rule, strict=True)) for rule in rules]})
         return
-    print(printable(report.url))
+    print(printable(arguments.url if report is None else report.url))
+    if report is None:
+        print("  is not stored")
+    else:
+        _show_page(report)
+    if rules:
+        print("\nRules about its URL")
+        show_table(url_rules.COLUMNS, rules)
+
+
+def _show_page(report: page_report.PageReport) -> None:
     show_fields(
         {
             "verdict": report.kind,

@@ -7,14 +7,11 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from neardup.cli import database
 from neardup.cli.fetch import fetch
 from neardup.cli.output import printable, show_json
-from neardup.detection.document_frequencies import MOST_COUNTED
+from neardup.detection.template_words import are_template
 from neardup.errors import NeardupError
-from neardup.fingerprint import sketch
 from neardup.store import page_report
 from neardup.store.frequencies import frequencies_of
 from neardup.store.types import stored_host
@@ -90,10 +87,7 @@ def _marked(host: str, page: str, known: HostFrequencies, reader: Reader, *, pri
     root = parse(response.text)
     text = "" if root is None else reader.content.text(response.url, root)
     words = reader.features.words(text)
-    is_template = np.zeros(len(words), dtype=np.bool_)
-    (places,) = np.nonzero(known.counts(reading.shingles[:MOST_COUNTED]) > known.limit)
-    for offset in range(min(sketch.WIDTH, len(words))):
-        is_template[places + offset] = True
+    is_template = are_template(known, reading.shingles, len(words))
     runs = [
         Run(template, " ".join(word for word, _ in run))
         for template, run in groupby(zip(words, is_template.tolist(), strict=True), key=lambda pair: pair[1])

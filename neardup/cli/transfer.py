@@ -53,7 +53,9 @@ def run_import(arguments: argparse.Namespace) -> None:
 
 
 def _in_words(header: Header) -> str:
-    names = ("crawl", "page", "relation", "version", "host", "rule")
+    names = (
+        "crawl", "page", "relation", "version", "link list", "rank", "host", "rule", "decision", "text"
+    )  # fmt: skip
     rows = [
         number(header.rows.get(table.name, 0), name)
         for table, name in zip(transfer.EXPORTED, names, strict=True)

@@ -45,7 +45,7 @@ _HELP_OF = {
     "revoke": "forget the trials of rules, which are learned afresh; takes a pin or a ban back, too",
 }
 
-_COLUMNS = ("rule", "host", "says", "where", "trials", "right", "at_least", "state", "example", "copy_of")
+COLUMNS = ("rule", "host", "says", "where", "trials", "right", "at_least", "state", "example", "copy_of")
 
 _EXPORT_FORMATS = ("duplicate-url-discarder", "table", "json")
 
@@ -110,11 +110,11 @@ def _list(store: Store, arguments: argparse.Namespace) -> None:
 
 def _section(rules: Iterable[StoredRule]) -> Section:
     return Section(
-        "rules", "Rules, those with most trials of each host first", _COLUMNS, list(map(_values, rules))
+        "rules", "Rules, those with most trials of each host first", COLUMNS, list(map(values, rules))
     )
 
 
-def _values(stored: StoredRule) -> tuple[object, ...]:
+def values(stored: StoredRule) -> tuple[object, ...]:
     learned = stored.learned
     return (
         stored.key.hex()[:DIGITS],
@@ -166,7 +166,7 @@ def _show(store: Store, arguments: argparse.Namespace) -> None:
     stored = _found(store, arguments.rule)
     learned = stored.learned
     told = {
-        **dict(zip(_COLUMNS, _values(stored), strict=True)),
+        **dict(zip(COLUMNS, values(stored), strict=True)),
         "slot": learned.rule.slot.value,
         "value": learned.rule.value,
         "hits": round(learned.hits, 1),

@@ -113,7 +113,7 @@ class DetectorOptions:
                 f" not {self.follow_per_cluster}"
             )
 
-    def make_reader(self) -> Reader:
+    def make_reader(self, *, keeps_text: bool = False) -> Reader:
         with about("content"):
             Content(self.content)
         with about("selectors"):
@@ -121,7 +121,7 @@ class DetectorOptions:
         with about("features"):
             features = Features(self.features)
         budget = limits.Limits(self.max_page_bytes, self.max_tags, self.max_attributes, self.max_words)
-        return Reader(content, features, self.sketch_size, budget)
+        return Reader(content, features, self.sketch_size, budget, keeps_text=keeps_text)
 
     def make_rule(self, features: Features) -> Rule:
         """The rule; ``max_distance`` is the one that belongs to the features, with or without verification,
@@ -343,12 +343,13 @@ class Detector:
             again=again,
             own_distance=own_distance,
             text_digest=reading.text_digest,
+            text=reading.text,
         )
 
     def _learn(self, page: Address, reading: Reading, found: Found | None) -> None:
         """Count a page among those of its host, unless the page is surely a copy."""
         if found is not None and (
-            found.evidence is Evidence.TEXT
+            found.evidence in {Evidence.TEXT, Evidence.DECISION}
             or (found.evidence is Evidence.HEADLINE and found.resemblance >= NEAR_EXACT)
         ):
             return
@@ -417,6 +418,7 @@ class Detector:
         if (
             standing == row
             and own_distance == 0
+            and self.verifier.decisions.same_as(page) is None
             # With another digest it is the same words in another order, which may have become a copy.
             and (self.digests.of(row) == digest or not self.exact_copies(page, value, reading.sketch, digest))
         ):
@@ -475,6 +477,12 @@ class Detector:
         return self.verifier.exact_copies(page, value, compact, self.digests.rows(digest))
 
     def _find(self, page: Address, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
+        """The canonical page that people have decided on, else that which the rule finds."""
+        if self.verifier.decisions.is_canonical(page):
+            return None
+        return self._decided(page, reading, row) or self._search(page, standing, reading, digest, row)
+
+    def _search(self, page: Address, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
         """The canonical page that a page had before, if it still holds; else one of its very text.
 
         Else it is one that the index proposes (PSM_F). Unless the proposed page is confirmed and nearly the
@@ -501,6 +509,19 @@ class Detector:
         if found and found.resemblance >= NEAR_EXACT:
             return found
         return comparison.confirmed(self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64))
+
+    def _decided(self, page: Address, reading: Reading, row: int) -> Found | None:
+        """The canonical page that a page has because somebody has said so, and that is known."""
+        key = self.verifier.decisions.same_as(page)
+        other = NONE if key is None else self.pages.row_of_key(key)
+        canonical = NONE if other == NONE else self.pages.canonical[other]
+        if canonical in (row, NONE) or self.pages.canonical[canonical] != canonical:
+            return None
+        assert reading.fingerprint is not None
+        assert reading.sketch is not None
+        distance = hamming.distance(self.pages.values[canonical], reading.fingerprint.value)
+        (estimate,) = sketch.compact_estimates(self.sketches.of(np.array([canonical])), reading.sketch)
+        return Found(canonical, distance, float(estimate), Evidence.DECISION)
 
     def _meet(self, canonical: int) -> int:
         """Count a page for the cluster of a canonical page; returns how many of the cluster were judged

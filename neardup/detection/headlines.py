@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from neardup.detection.document_frequencies import DocumentFrequencies
+    from neardup.detection.frequency_kernels import Site
     from neardup.text.headline import Headline
 
 
@@ -29,12 +29,19 @@ class Likeness(Enum):
     """A rare word differs."""
 
 
+class Sites(Protocol):
+    """What is known of the headlines of hosts."""
+
+    def site(self, host: str) -> Site:
+        """The counts of a host's headlines, or None where nothing is known of the host; and its limit."""
+
+
 def compare_many(
     own: Headline,
     own_host: str,
     others: npt.NDArray[np.uint32],
     other_hosts: Sequence[str],
-    frequencies: DocumentFrequencies,
+    frequencies: Sites,
 ) -> list[Likeness]:
     """Compare the headline of a page with n others, shape (n, 20), of pages of these hosts.
 
@@ -45,7 +52,10 @@ def compare_many(
     """
     found = np.empty(len(others), dtype=np.int8)
     own_site = frequencies.site(own_host)
-    for host in set(other_hosts):
-        places = [place for place, its_host in enumerate(other_hosts) if its_host == host]
+    places_of: dict[str, list[int]] = {}
+    for place, host in enumerate(other_hosts):
+        places_of.setdefault(host, []).append(place)
+    for host, places in places_of.items():
         found[places] = frequency_kernels.likenesses(own, own_site, others[places], frequencies.site(host))
-    return [Likeness(code) for code in found.tolist()]
+    likeness = {each.value: each for each in Likeness}
+    return [likeness[code] for code in found.tolist()]

@@ -136,7 +136,11 @@ class KnownPages:
 
     def row(self, page: Address) -> int:
         """Row number of a page, or ``NONE``."""
-        return self._rows.find(page.key)
+        return self.row_of_key(page.key)
+
+    def row_of_key(self, key: bytes) -> int:
+        """Row number of the page with a key, or ``NONE``."""
+        return self._rows.find(key)
 
     def rows_of_ids(self, page_ids: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Row numbers of the pages with these ids, ``NONE`` for an unknown one; both of shape (n,).

@@ -28,6 +28,7 @@ from neardup.fingerprint.simhash import Fingerprint
 from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
+    from neardup.detection.decisions import Decisions
     from neardup.detection.detector import Detector
     from neardup.detection.known_pages import KnownPages
     from neardup.detection.stored_page import StoredPage
@@ -158,8 +159,12 @@ class Reconciler:
         detector, pages = self._detector, self._detector.pages
         page = Address(pages.urls[row])
         exact = detector.exact_copies(page, value, traits.sketch, traits.digest)
+        decisions = detector.verifier.decisions
+        exact = [copy for copy in exact if decisions.are_free(page, pages.urls[copy])]
         copies = [(pages.ids[copy], Found(copy, 0, 1.0, Evidence.TEXT)) for copy in exact]
         matches = detector.index.match_table(Fingerprint.unpack(value, weak_bits), MOST_VERIFIED)
+        free = [decisions.are_free(page, pages.urls[other]) for other in matches[:, 0].tolist()]
+        matches = matches[np.array(free, dtype=np.bool_)]
         rows, distances = matches[:, 0].astype(np.int64), matches[:, 2].astype(np.int64)
         estimates = sketch.compact_estimates(detector.sketches.of(rows), traits.sketch)
         others = detector.headlines.of(rows).view(np.uint32)
@@ -175,21 +180,24 @@ class Reconciler:
         for other, url, distance, estimate, evidence in zip(
             rows.tolist(), urls, distances.tolist(), estimates.tolist(), reasons, strict=True
         ):
-            if evidence is not None and other not in exact and detector.verifier.scope.takes(page, url):
+            if evidence is not None and other not in exact and detector.verifier.takes(page, url):
                 copies.append((pages.ids[other], Found(other, distance, estimate, evidence)))
         return copies
 
 
-def unresolved(pages: KnownPages, max_distance: int) -> list[int]:
+def unresolved(pages: KnownPages, max_distance: int, decisions: Decisions) -> list[int]:
     """Ids of pages whose duplicates are unresolved, because the crawl that should have done it died.
 
-    They are duplicates themselves, or gone, or farther than ``max_distance`` from one of their duplicates.
+    They are duplicates themselves, or gone, or farther than ``max_distance`` from one of their duplicates,
+    though nobody has decided that.
     """
     canonical, values = pages.canonical.array(), pages.values.array()
     duplicates = np.flatnonzero((canonical != NONE) & (canonical != np.arange(canonical.size)))
     of = canonical[duplicates]
     chained = (canonical[of] != of) & (canonical[of] != NONE)
     far = np.bitwise_count(values[duplicates] ^ values[of]) > max_distance
+    decided = [pages.row_of_key(key) for key in decisions.decided_duplicates()]
+    far &= ~np.isin(duplicates, decided)
     # Not by np.unique, which imports the masked arrays of NumPy at its first call (6 ms).
     rows = sorted(set(of[chained | far].tolist()))
     return [int(page_id) for page_id in pages.ids.array()[rows]]

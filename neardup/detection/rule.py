@@ -44,6 +44,8 @@ KNOWN_PAGES = 50
 class Evidence(StrEnum):
     """Why a page is a duplicate; the strongest evidence comes first."""
 
+    DECISION = "decision"
+    """Somebody has said so."""
     TEXT = "text"
     """The very text of the canonical page."""
     HEADLINE = "headline"
@@ -63,10 +65,11 @@ class Evidence(StrEnum):
     @property
     def is_doubtful(self) -> bool:
         """Whether the duplicate is judged again when more is known of its site."""
-        return self is not Evidence.TEXT
+        return self not in {Evidence.TEXT, Evidence.DECISION}
 
 
 _CONFIDENCE = {
+    Evidence.DECISION: 1.0,
     Evidence.TEXT: 1.0,
     Evidence.HEADLINE: 0.98,
     Evidence.RARE: 0.76,

@@ -80,6 +80,7 @@ class Verdict:
     - ``limit``: the field of :class:`neardup.text.limits.Limits` that an unjudged page is over.
     - ``features``: the distinct words of the page.
     - ``text_digest``: the digest of the visible text; None if the text was not read.
+    - ``text``: the visible text in UTF-8, if texts are kept.
 
     The ids are those of ``simhash_values``. A page that is not stored has no id.
     """
@@ -102,6 +103,7 @@ class Verdict:
     again: bool = False
     own_distance: int | None = None
     text_digest: int | None = None
+    text: bytes | None = None
     limit: str | None = None
 
     @property
@@ -183,6 +185,7 @@ def reason(
 
 
 _EVIDENCE = {
+    Evidence.DECISION: "a decision",
     Evidence.TEXT: "the same text",
     Evidence.HEADLINE: "the same headline",
     Evidence.RARE: "what is rare on the site",

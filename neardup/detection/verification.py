@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from neardup.address import host_of
+from neardup.address import Address, host_of
 from neardup.detection import own_text
+from neardup.detection.decisions import Decisions
 from neardup.detection.document_frequencies import DocumentFrequencies
-from neardup.detection.headlines import compare_many
+from neardup.detection.headlines import Likeness, compare_many
 from neardup.detection.own_text import OwnText
 from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.detection.verdict import Found
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from neardup.address import Address
     from neardup.detection.cluster_sizes import ClusterSizes
+    from neardup.detection.headlines import Sites
     from neardup.detection.known_bits import KnownBits
     from neardup.detection.known_pages import KnownPages
     from neardup.detection.rule import Evidence, Rule
@@ -57,6 +58,8 @@ class Verifier:
         self.rule = rule
         self.scope = scope
         self.known = known
+        self.decisions = Decisions()
+        """What people have said, of pages that a crawl loads them for."""
         self.frequencies = DocumentFrequencies() if frequencies is None else frequencies
 
     def exact_copies(self, page: Address, value: int, compact: Compact, rows: Sequence[int]) -> list[int]:
@@ -66,13 +69,16 @@ class Verifier:
         Two texts of one digest can be made on purpose. To pass for copies they would need all three.
         """
         pages = self.known.pages
-        alike = [
-            row for row in rows if pages.values[row] == value and self.scope.takes(page, pages.urls[row])
-        ]
+        alike = [row for row in rows if pages.values[row] == value and self.takes(page, pages.urls[row])]
         if not alike:
             return alike
         same = (self.known.sketches.of(np.array(alike)) == compact).all(axis=1)
         return [row for row, is_same in zip(alike, same.tolist(), strict=True) if is_same]
+
+    def takes(self, page: Address, canonical_url: str) -> bool:
+        """Whether the page at ``canonical_url`` may be the canonical page of ``page``."""
+        apart = self.decisions.apart_from(page)
+        return self.scope.takes(page, canonical_url) and not (apart and Address(canonical_url).key in apart)
 
     def comparison(self, page: Address, reading: Reading) -> Comparison:
         """The comparison of a page in hand with canonical pages."""
@@ -113,7 +119,7 @@ class Comparison:
         rule and scope take.
         """
         verifier, known = self._verifier, self._verifier.known
-        rule, scope = verifier.rule, verifier.scope
+        rule = verifier.rule
         matches = matches[matches[:, 1] <= rule.max_distance]
         rows = matches[:, 0]
         stored = known.sketches.of(rows)
@@ -124,8 +130,8 @@ class Comparison:
         agreeing = np.fmax(wholes, rares)
         # A cluster of its own can only bring what is rare nearer to the whole.
         eligible = np.flatnonzero(agreeing >= rule.least)
-        if scope.is_bounded:
-            in_scope = [scope.takes(self._page, known.pages.urls[row]) for row in rows[eligible].tolist()]
+        if verifier.scope.is_bounded or verifier.decisions.apart_from(self._page):
+            in_scope = [verifier.takes(self._page, known.pages.urls[row]) for row in rows[eligible].tolist()]
             eligible = eligible[np.array(in_scope, dtype=np.bool_)]
         order = eligible[np.argsort(-(agreeing + wholes)[eligible], kind="stable")[:MOST_JUDGED]]
         if not order.size:
@@ -155,7 +161,7 @@ class Comparison:
 
 def stored_evidence(
     rule: Rule,
-    frequencies: DocumentFrequencies,
+    frequencies: Sites,
     page: tuple[Headline, str],
     others: tuple[npt.NDArray[np.uint32], Sequence[str]],
     *,
@@ -175,6 +181,8 @@ def stored_evidence(
     near = np.flatnonzero(rule.are_matches(distances, wholes))
     headlines, hosts = others
     likenesses = compare_many(*page, headlines[near], [hosts[place] for place in near.tolist()], frequencies)
+    # All of them match as a whole. How much they resemble each other beyond that makes no difference.
+    evidence = {likeness: rule.evidence(rule.verify, likeness) for likeness in Likeness}
     for place, likeness in zip(near.tolist(), likenesses, strict=True):
-        found[place] = rule.evidence(float(wholes[place]), likeness)
+        found[place] = evidence[likeness]
     return found

@@ -43,8 +43,6 @@ HALVES = ("first", "second")
 
 _PAIRS_AT_ONCE = 20_000_000
 _START_OF_FILE = 4096
-_ESTIMATES = 1.0 - 2.0 * np.arange(sketch.SIZE + 1) / sketch.SIZE
-"""Resemblance estimated from so many differing bits of two compact sketches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +228,7 @@ def _most_differing(verify: float | None) -> int:
     """Bits in which the sketches of two pages may differ, for an estimate of at least ``verify``; all if that
     is off.
     """
-    return int(np.count_nonzero(verify <= _ESTIMATES)) - 1 if verify else sketch.SIZE
+    return sketch.most_differing(sketch.SIZE, verify) if verify else sketch.SIZE
 
 
 def _score(reported: Ints, classes: Ints) -> Score:
@@ -265,7 +263,7 @@ def _by_estimate(histogram: Ints, classes: Ints) -> list[Row]:
     scored = [(_both("estimate", up_to[:, at], classes), at) for at in range(sketch.SIZE // 2 + 1)]
     best, at = max(scored, key=lambda row: rate.value if (rate := row[0].score.f1) else -1.0)
     if best.score.f1:
-        rows.append(replace(best, cut=float(_ESTIMATES[at]), note="best"))
+        rows.append(replace(best, cut=1.0 - 2.0 * at / sketch.SIZE, note="best"))
     return rows
 
 

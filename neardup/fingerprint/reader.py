@@ -61,6 +61,7 @@ class Reading:
     no words. ``shingles`` are those of the text in their order, shape (n,). ``full_sketch`` is the sketch of
     the shingles with all bits, shape (size,). ``sketch`` keeps one bit of each place. ``text_digest`` is that
     of the visible text (64 bits, never 0). ``headline`` is that of :mod:`neardup.text.headline`.
+    ``text`` is the visible text in UTF-8, if the reader keeps it.
     """
 
     fingerprint: Fingerprint | None
@@ -70,6 +71,7 @@ class Reading:
     distinct_words: int
     text_digest: int
     headline: Headline
+    text: bytes | None = None
 
 
 class Reader:
@@ -84,7 +86,10 @@ class Reader:
         features: Features,
         sketch_size: int = sketch.SIZE,
         limits: Limits | None = None,
+        *,
+        keeps_text: bool = False,
     ) -> None:
+        self.keeps_text = keeps_text
         self.content = content
         self.features = features
         self.limits = limits or Limits()
@@ -140,7 +145,14 @@ class Reader:
         seconds.simhash += fingerprinted_at - extracted_at
         seconds.sketch += perf_counter() - fingerprinted_at
         return Reading(
-            fingerprint, compacted, shingles, full_sketch, extracted.distinct_words, digest, headline
+            fingerprint,
+            compacted,
+            shingles,
+            full_sketch,
+            extracted.distinct_words,
+            digest,
+            headline,
+            text if self.keeps_text else None,
         )
 
 

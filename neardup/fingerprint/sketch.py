@@ -133,6 +133,19 @@ def compact_estimates(stored: npt.NDArray[np.uint64], sketch: Compact) -> npt.ND
     return np.maximum(0.0, 1.0 - 2.0 * differing(stored, sketch) / (sketch.size * _WORD_BITS))
 
 
+def most_differing(size: int, least: float) -> int:
+    """At how many of ``size`` places two compact sketches may differ whose estimate is ``least`` or more, in
+    (0, 1].
+
+    >>> most_differing(1024, 0.83), most_differing(1024, 1.0)
+    (87, 0)
+    """
+    most = int((1.0 - least) * size / 2.0) + 1
+    while 1.0 - 2.0 * most / size < least:  # as the estimates are rounded, whatever the product is
+        most -= 1
+    return most
+
+
 def to_bytes(sketch: Compact) -> bytes:
     """A compact sketch as it is stored, eight places a byte, the same on every machine."""
     return sketch.astype("<u8").tobytes()

@@ -35,6 +35,7 @@ class DeferredRequestMiddleware:
         return cls(NearDuplicates.of(crawler))
 
     def process_request(self, request: Request) -> Request | None:
+        self.neardup.predictions.unqueued(request)
         if self.neardup.policy.has_been_released(request):
             self.neardup.predictions.forget(request)
             request.errback = None  # nothing has failed

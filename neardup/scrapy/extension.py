@@ -19,16 +19,19 @@ from neardup.address import Address
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
-from neardup.scrapy.links import PREDICTED
+from neardup.scrapy.links import AUDITED, PREDICTED
 from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
 from neardup.scrapy.outcomes import Outcomes
+from neardup.scrapy.page_links import PageLinkRecord
 from neardup.scrapy.policy import Policy
 from neardup.scrapy.predictions import Predictions
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -40,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 DATABASE_UNAVAILABLE = "neardup_database_unavailable"
 """Finish reason of a crawl whose database went away."""
+
+LOSS_BUDGET = "neardup_loss_budget"
+"""Finish reason of a crawl that leaves requests that wait, as ``NEARDUP_LOSS_BUDGET`` allows."""
 
 _MOST_WAITING = 5_000
 """Rows that may wait for the database before spider output is held back: about 5 MB, and seconds of work."""
@@ -72,6 +78,7 @@ class NearDuplicates:
     """
 
     def __init__(self, crawler: Crawler, options: Options, recorder: Recorder | Onlooker) -> None:
+        """``recorder`` has loaded what earlier crawls stored."""
         self.crawler = crawler
         self.options = options
         self.recorder = recorder
@@ -79,8 +86,14 @@ class NearDuplicates:
         action = options.action if recorder.records else Action.RECORD
         self.policy = Policy(crawler, action, options.endless_after)
         self.outcomes = Outcomes(crawler, options, recorder, self.policy.links)
-        self.predictions = Predictions(crawler, Predict.OFF, recorder.learner)
-        """Made anew by :meth:`load`, with what earlier crawls have learned."""
+        self.predictions = Predictions.of_crawl(
+            crawler, self._predict(), recorder.learner, options.loss_budget
+        )
+        self.policy.links.marks = self.predictions.predict is not Predict.OFF
+        self.policy.links.audit = self.predictions.audit
+        if self.predictions.predict is Predict.DROP:
+            self.policy.links.copy_read = self.predictions.copy_read
+        self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
         self._closing: Deferred[None] | None = None
         self._goes_on = False
@@ -94,15 +107,19 @@ class NearDuplicates:
         if not is_enabled(crawler.settings):
             raise NotConfigured("NEARDUP_ENABLED is False")
         options = Options.from_settings(crawler.settings)
-        reader = options.detector.make_reader()
+        reader = options.detector.make_reader(keeps_text=options.keep_text)
         recorder: Recorder | Onlooker
         if _is_look(crawler):
             recorder = Onlooker(options, reader)
         else:
             assert crawler.spider is not None
             recorder = Recorder(options, reader, spider=str(crawler.spider.name))
+        level = logging.INFO if native.available else logging.WARNING
+        logger.log(level, "neardup: %(native)s", {"native": native.describe()})
+        _spare_the_garbage_collector()
+        recorder.load()
+        recorder.detector.watch_recall()
         extension = cls(crawler, options, recorder)
-        extension.load()
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
@@ -118,16 +135,6 @@ class NearDuplicates:
         if neardup is None:
             raise NotConfigured("the NearDuplicates extension is off")
         return neardup
-
-    def load(self) -> None:
-        """Fill the detector and the learner with what earlier crawls stored."""
-        level = logging.INFO if native.available else logging.WARNING
-        logger.log(level, "neardup: %(native)s", {"native": native.describe()})
-        _spare_the_garbage_collector()
-        self.recorder.load()
-        self.detector.watch_recall()
-        self.predictions = Predictions.of_crawl(self.crawler, self._predict(), self.recorder.learner)
-        self.policy.links.marks = self.predictions.predict is not Predict.OFF
 
     def _predict(self) -> Predict:
         """What is done about predictions: nothing by those who record nothing, and no more than the action
@@ -159,6 +166,8 @@ class NearDuplicates:
         self.record(verdict)
         if response.meta.get(PREDICTED):
             self.predictions.judged(verdict)
+        if response.meta.get(AUDITED):
+            self.predictions.audited(response.meta[AUDITED], verdict)
         return verdict
 
     def _examine(self, response: Response) -> Verdict:
@@ -180,9 +189,11 @@ class NearDuplicates:
 
     def request_scheduled(self, request: Request, spider: Spider) -> None:
         self.policy.links.scheduled(request)
+        self.predictions.queued(request)
 
     def request_dropped(self, request: Request, spider: Spider) -> None:
         self.policy.links.dropped(request)
+        self.predictions.unqueued(request)
 
     def record(self, verdict: Verdict) -> None:
         """Count, log and store a verdict; then judge some earlier duplicates again."""
@@ -208,6 +219,8 @@ class NearDuplicates:
             self.outcomes.failed_on(request.url, exc)
         if put_back is None:
             self.policy.links.waits_no_longer(request)
+        if self.predictions.has_enough:
+            self._end_within_budget()
         return put_back
 
     def _learn(self, verdict: Verdict) -> None:
@@ -221,6 +234,15 @@ class NearDuplicates:
             self._queue(self.predictions.dropped_in_error())
         except Exception as exc:  # noqa: BLE001  # the other requests are made all the same
             self.outcomes.failed_on("the end of the crawl", exc)
+
+    def store_links(self, response: Response, verdict: Verdict | None, requested: Iterable[str] = ()) -> None:
+        """Have the links of a page stored, if the crawl does so; ``requested``: URLs that are followed."""
+        if self._page_links is None:
+            return
+        try:
+            self._page_links.store(response, verdict, requested)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
+            self.outcomes.failed_on(response.url, exc)
 
     def _queue(self, requests: list[Request]) -> None:
         for request in requests:
@@ -279,18 +301,26 @@ class NearDuplicates:
             )
 
     def _close_crawl(self, error: StoreError) -> None:
-        # Not by raising CloseSpider, which Scrapy does not heed in pipelines. Rows of pages still under way
-        # are kept.
         if self._closing is None:
             logger.error(
                 "neardup: closing the crawl: %(error)s",
                 {"error": error},
                 extra={"spider": self.crawler.spider},
             )
-            assert self.crawler.engine is not None
-            self._closing = deferred_from_coro(
-                self.crawler.engine.close_spider_async(reason=DATABASE_UNAVAILABLE)
-            )
+            self._close(DATABASE_UNAVAILABLE)
+
+    def _end_within_budget(self) -> None:
+        """Close the crawl, because few unique pages are left behind the requests that wait."""
+        if self._closing is None:
+            self.outcomes.count("neardup/audit/left", self.predictions.pending + 1)  # the one in hand
+            self.outcomes.log_audit(self.options.loss_budget)
+            self._close(LOSS_BUDGET)
+
+    def _close(self, reason: str) -> None:
+        # Not by raising CloseSpider, which Scrapy does not heed in pipelines. Rows of pages still under way
+        # are kept.
+        assert self.crawler.engine is not None
+        self._closing = deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     def text(self, response: Response) -> str:
         """The visible text of an HTML page that has been judged."""
@@ -308,6 +338,8 @@ class NearDuplicates:
             self._progress = create_looping_call(self.outcomes.log_progress)
             self._progress.start(interval, now=False)
         self.recorder.start()
+        # With a job directory, Scrapy has given the spider its state by now.
+        self.predictions.go_on(getattr(spider, "state", {}))
 
     def spider_idle(self, spider: Spider) -> None:
         """Before the crawl ends, make the requests that were held back in error."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from neardup.detection.verdict import Verdict
+    from neardup.urls.audit import Audit
 
 CLUSTER = "neardup_cluster"
 """Key of the meta of a deferred request: id of the canonical page whose duplicate the request came out of.
@@ -45,6 +46,11 @@ priorities that the request waits in, see :func:`lowered_by`. The key is taken o
 PREDICTED = "neardup_predicted"
 """Key of the meta of a request whose page is predicted to be a copy."""
 
+AUDITED = "neardup_audited"
+"""Key of the meta of a request that is made early, to see what those that wait lead to: its number in its
+sample (:mod:`neardup.urls.audit`). The links of its page get the key, too.
+"""
+
 RELEASED = "neardup_released"
 """Key of the meta of a request that is made after all, until its turn comes. Until then, ``dont_filter`` is
 set: Scrapy has seen the same request before.
@@ -60,7 +66,10 @@ REPEATED = 2 * DEFERRED
 """Subtracted instead if another page of this crawl has the same link."""
 
 OF_DUPLICATES = 1
-"""The band of the links of duplicates. Requests that are predicted to bring copies are in later ones."""
+"""The band of the links of duplicates. Requests that are predicted to bring copies are in later ones.
+
+Some wait half a band earlier than the others, at a stop of the audit.
+"""
 
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
@@ -68,13 +77,13 @@ BETWEEN_BANDS = 1_000
 _EXAMPLES = 5
 
 
-def lowered_by(band: int) -> int:
+def lowered_by(band: float) -> int:
     """What is subtracted from the priority of a request in a band; 0 is no band.
 
-    >>> lowered_by(0), lowered_by(OF_DUPLICATES), lowered_by(4)
-    (0, 1000000, 1003000)
+    >>> lowered_by(0), lowered_by(0.5), lowered_by(OF_DUPLICATES), lowered_by(4)
+    (0, 999500, 1000000, 1003000)
     """
-    return DEFERRED + (band - OF_DUPLICATES) * BETWEEN_BANDS if band else 0
+    return DEFERRED + round((band - OF_DUPLICATES) * BETWEEN_BANDS) if band else 0
 
 
 def request_key(crawler: Crawler, request: Request) -> int:
@@ -95,6 +104,11 @@ class Links:
         self.endless = endless
         self.marks = False
         """Whether links get a :data:`BAND`."""
+        self.audit: Audit | None = None
+        self.copy_read: Callable[[str, list[str]], None] | None = None
+        """Called with the URL of a page that was predicted to be a copy, and with its links that no page had
+        before.
+        """
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
         self._passed_on: set[int] = set()
@@ -144,11 +158,14 @@ class Links:
         fingerprint = request_key(self.crawler, request)
         alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
         new = self.is_new(request)
-        if request.priority > -DEFERRED // 2:  # a spider may give its requests the priority of the response's
-            request.priority -= (DEFERRED if new else REPEATED) + min(chain, LONGEST_CHAIN)
-        request.meta[CLUSTER], request.meta[CHAIN] = canonical_id, chain
+        band: float = OF_DUPLICATES
         if BAND in request.meta:
-            request.meta[BAND] = OF_DUPLICATES
+            if self.audit is not None:
+                band = self.audit.next_band(request.url, 0, OF_DUPLICATES, request.meta.get(AUDITED, 0))
+            request.meta[BAND] = band
+        if request.priority > -DEFERRED // 2:  # a spider may give its requests the priority of the response's
+            request.priority -= (lowered_by(band) if new else REPEATED) + min(chain, LONGEST_CHAIN)
+        request.meta[CLUSTER], request.meta[CHAIN] = canonical_id, chain
         waits = new or fingerprint in self._deferred
         self.pass_on(request)
         if waits and alone:
@@ -252,8 +269,7 @@ class Links:
 
     def dropped(self, request: Request) -> None:
         """Note that Scrapy does not make a request, because it has been made before."""
-        if self._deferred:
-            self._deferred.pop(request_key(self.crawler, request), None)
+        self.waits_no_longer(request)
         # Unless a copy is in the queue. Scrapy tells of a request that it drops right after it is scheduled.
         if request is self._last_queued:
             self._queued.discard(request_key(self.crawler, request))
@@ -270,7 +286,7 @@ class PageLinks:
         self._response = response
         self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
-        self._new = 0
+        self._new: list[str] = []
         self.withheld = 0
 
     def lets_pass(self, request: Request) -> bool:
@@ -280,12 +296,15 @@ class PageLinks:
         is_link = not same_page and self._is_link(request)
         if not same_page:
             # Copied from the response's, they would be counted for the wrong cluster.
-            for key in (CLUSTER, CHAIN, BAND, PREDICTED):
+            for key in (CLUSTER, CHAIN, BAND, PREDICTED, AUDITED):
                 request.meta.pop(key, None)
+            if AUDITED in self._response.meta:
+                request.meta[AUDITED] = self._response.meta[AUDITED]
         if is_link and links.marks and request.meta.get("neardup") is not False:
             request.meta[BAND] = 0
         new = links.is_new(request)
-        self._new += new
+        if new:
+            self._new.append(request.url)
         waits = verdict is not None and not verdict.follow and links.action is not Action.RECORD
         if not waits or not is_link or host_of(request.url) != host_of(self._response.url):
             links.pass_on(request)
@@ -310,6 +329,9 @@ class PageLinks:
         ``text`` gives the visible text of the page.
         """
         verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
+        request = self._response.request
+        if self._links.copy_read is not None and request is not None and PREDICTED in request.meta:
+            self._links.copy_read(request.url, self._new)
         if cluster is None or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:
@@ -319,7 +341,7 @@ class PageLinks:
         else:
             of = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
             assert of is not None
-            led = endless.compare(cluster, of, text(), new_links=self._new > 0)
+            led = endless.compare(cluster, of, text(), new_links=bool(self._new))
         return cluster if endless.led(cluster, led) else None
 
     def _is_same_page(self, request: Request) -> bool:
@@ -342,7 +364,7 @@ class PageLinks:
 
 def _released(held: Held) -> Request:
     """A copy of a request that was held back, to be made in its turn."""
-    of_waiting = {CLUSTER, CHAIN, BAND, PREDICTED}
+    of_waiting = {CLUSTER, CHAIN, BAND, PREDICTED, AUDITED}
     meta = {name: value for name, value in held.request.meta.items() if name not in of_waiting}
     return held.request.replace(priority=held.priority, dont_filter=True, meta=meta | {RELEASED: True})
 

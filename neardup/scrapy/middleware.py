@@ -59,12 +59,18 @@ class NearDuplicateMiddleware:
             raise NotConfigured("NEARDUP_CONTENT_FIELD is set: pages are judged by the pipeline")
         return cls(neardup)
 
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for output in start:
+            yield output
+        self.neardup.predictions.starts_are_made = True
+
     def process_spider_input(self, response: Response) -> None:
         # The verdict is found and the page inserted in this one synchronous call. With an await between
         # look-up and insert, two copies that arrive together would both be new.
         verdict = self.neardup.judge_response(response)
         if verdict is not None and self.neardup.policy.skips_page(verdict):
             self.neardup.policy.hold_page(response, verdict)
+            self.neardup.store_links(response, verdict)
             raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> AsyncIterator[Any] | None:
@@ -93,12 +99,15 @@ class NearDuplicateMiddleware:
         if dropped_as is not None:
             self.neardup.policy.hold_page(response, dropped_as)
         links = self.neardup.policy.links_of(response, verdict)
+        requested: list[str] = []
         try:
             async for output in result:
                 links.verdict = verdict = get_verdict(response)
                 if isinstance(output, Request):
                     if not self._lets_pass(output, links, response):
                         continue
+                    if output.method == "GET":
+                        requested.append(output.url)
                 elif verdict is not None:
                     self._tell(output, verdict)
                     if dropped_as is not None:
@@ -107,6 +116,7 @@ class NearDuplicateMiddleware:
         finally:
             links.verdict = verdict = get_verdict(response)
             self._finish(links, response, verdict)
+            self.neardup.store_links(response, verdict, requested)
 
     def _lets_pass(self, request: Request, links: PageLinks, response: Response) -> bool:
         try:

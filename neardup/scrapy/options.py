@@ -20,6 +20,7 @@ from neardup.detection import endless
 from neardup.detection.detector import DetectorOptions
 from neardup.errors import ConfigurationError
 from neardup.store.age import parse_age
+from neardup.web import html_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,7 @@ SETTINGS = (
     "NEARDUP_ENABLED",
     "NEARDUP_ACTION",
     "NEARDUP_PREDICT",
+    "NEARDUP_LOSS_BUDGET",
     "NEARDUP_ENDLESS_AFTER",
     DATABASE_URL,
     "NEARDUP_WHEN_UNAVAILABLE",
@@ -62,6 +64,9 @@ SETTINGS = (
     "NEARDUP_SHARE_INTERVAL",
     "NEARDUP_MAX_AGE",
     "NEARDUP_HISTORY",
+    "NEARDUP_KEEP_TEXT",
+    "NEARDUP_REPORT",
+    "NEARDUP_LINKS",
     "NEARDUP_GUARD",
     *_FIELD_OF_DETECTOR_OPTION.values(),
     "NEARDUP_CONTENT_FIELD",
@@ -135,6 +140,7 @@ class Options:
     enabled: bool
     action: Action
     predict: Predict
+    loss_budget: float | None
     endless_after: int
     database_url: str
     snapshot: bool
@@ -143,6 +149,9 @@ class Options:
     share_interval: float
     max_age: timedelta | None
     history: bool
+    keep_text: bool
+    report: Path | None
+    links: bool
     detector: DetectorOptions
     content_field: str | None
     url_field: str
@@ -158,6 +167,7 @@ class Options:
             enabled=is_enabled(settings),
             action=_choice(settings, "NEARDUP_ACTION", Action, Action.DEFER),
             predict=_choice(settings, "NEARDUP_PREDICT", Predict, Predict.DEFER),
+            loss_budget=_loss_budget(settings),
             endless_after=_count(settings, "NEARDUP_ENDLESS_AFTER", endless.LIMIT),
             database_url=database_url(settings),
             snapshot=_switch(settings, "NEARDUP_SNAPSHOT", default=True),
@@ -168,6 +178,9 @@ class Options:
             share_interval=_seconds(settings, "NEARDUP_SHARE_INTERVAL", 5.0),
             max_age=_max_age(settings),
             history=_switch(settings, "NEARDUP_HISTORY", default=False),
+            keep_text=_switch(settings, "NEARDUP_KEEP_TEXT", default=False),
+            report=_report(settings),
+            links=_links(settings),
             detector=_detector_options(settings),
             content_field=settings.get("NEARDUP_CONTENT_FIELD") or None,
             url_field=settings.get("NEARDUP_URL_FIELD") or "url",
@@ -180,6 +193,7 @@ class Options:
         return {
             "NEARDUP_ACTION": self.action.value,
             "NEARDUP_PREDICT": self.predict.value,
+            "NEARDUP_LOSS_BUDGET": self.loss_budget,
             "NEARDUP_ENDLESS_AFTER": self.endless_after,
             "NEARDUP_MAX_AGE": None if self.max_age is None else str(self.max_age),
             **{name: getattr(self.detector, field) for field, name in _FIELD_OF_DETECTOR_OPTION.items()},
@@ -201,6 +215,15 @@ def _switch(settings: BaseSettings, name: str, *, default: bool) -> bool:
         return settings.getbool(name, default)
     except (TypeError, ValueError) as exc:
         raise ConfigurationError(f"{name} must be True or False, not {settings.get(name)!r}") from exc
+
+
+def _links(settings: BaseSettings) -> bool:
+    links = _switch(settings, "NEARDUP_LINKS", default=False)
+    if links and settings.get("NEARDUP_CONTENT_FIELD"):
+        raise ConfigurationError(
+            "NEARDUP_LINKS is True and NEARDUP_CONTENT_FIELD is set: items have no links to store; unset one"
+        )
+    return links
 
 
 def database_url(settings: BaseSettings) -> str:
@@ -241,6 +264,19 @@ def _max_age(settings: BaseSettings) -> timedelta | None:
         raise ConfigurationError(f"NEARDUP_MAX_AGE: {exc}") from exc
 
 
+def _report(settings: BaseSettings) -> Path | None:
+    value = settings.get("NEARDUP_REPORT")
+    if not value:
+        return None
+    if not isinstance(value, str | os.PathLike):
+        raise ConfigurationError(f"NEARDUP_REPORT must be the name of a file, not {value!r}")
+    path = Path(value).absolute()
+    if not path.parent.is_dir() or path.is_dir():
+        raise ConfigurationError(f"NEARDUP_REPORT must name a file in a folder that is there, not {value!r}")
+    html_report.check("NEARDUP_REPORT")
+    return path
+
+
 def _choice(settings: BaseSettings, name: str, choices: type[_Choice], default: _Choice) -> _Choice:
     value = settings.get(name, default)
     try:
@@ -258,6 +294,22 @@ def _seconds(settings: BaseSettings, name: str, default: float) -> float:
     if not 0.0 <= seconds < math.inf:
         raise ConfigurationError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
     return seconds
+
+
+def _loss_budget(settings: BaseSettings) -> float | None:
+    value = settings.get("NEARDUP_LOSS_BUDGET")
+    if value is None:
+        return None
+    try:
+        share = float(value)
+    except (TypeError, ValueError):
+        share = math.nan
+    if not 0.0 < share < 1.0:
+        raise ConfigurationError(
+            "NEARDUP_LOSS_BUDGET must be a share of the unique pages, between 0 and 1, such as 0.01; or None,"
+            f" to make all requests; not {value!r}"
+        )
+    return share
 
 
 def _count(settings: BaseSettings, name: str, default: int) -> int:

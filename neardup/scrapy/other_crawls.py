@@ -115,7 +115,8 @@ class OtherCrawls:
     def _catch_up(self, writer: Writer) -> None:
         """Take over what others have written and this crawl has not read."""
         self._look_again(writer)
-        for pages in self._feed.read():
+        parts = self._feed.read()
+        while pages := self._part(parts):
             for page in pages:
                 self._apply(page, writer)
         self._pass_on(self._reconciler.reconcile_all(), writer)
@@ -214,7 +215,14 @@ class OtherCrawls:
     async def _next(self, parts: Iterator[list[StoredPage]]) -> list[StoredPage]:
         """The next part; an empty one if there is none."""
         found: list[StoredPage] = []
-        await run_in_thread(lambda: found.extend(next(parts, [])))
+        await run_in_thread(lambda: found.extend(self._part(parts)))
+        return found
+
+    def _part(self, parts: Iterator[list[StoredPage]]) -> list[StoredPage]:
+        """The next part, once what people have decided by now is known; an empty one if there is none."""
+        found = next(parts, [])
+        if found:
+            self._detector.verifier.decisions = self._store.decisions()
         return found
 
     async def _apply_in_slices(self, pages: list[StoredPage], writer: Writer) -> None:

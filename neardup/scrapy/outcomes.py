@@ -52,9 +52,9 @@ class Outcomes:
         self._has_failed = False
         self._doubtful: OrderedDict[int, _AsBefore] = OrderedDict()
 
-    def count(self, stat: str) -> None:
-        """Count one more of what a stat counts."""
-        self._crawler.stats.inc_value(stat)
+    def count(self, stat: str, number: int = 1) -> None:
+        """Count so many more of what a stat counts."""
+        self._crawler.stats.inc_value(stat, number)
 
     def record(self, verdict: Verdict) -> None:
         """Count, log and store a verdict."""
@@ -185,6 +185,22 @@ class Outcomes:
                 extra={"spider": self._crawler.spider},
             )
 
+    def log_audit(self, budget: float | None) -> None:
+        """Say why the crawl ends before all requests are made."""
+        stats = self._crawler.stats
+        logger.info(
+            "neardup: the crawl ends: %(sampled)d random requests out of those that waited led to %(unique)d"
+            " unique pages. So it is 95 %% sure that the %(left)d requests that are left lead to at most"
+            " %(budget)g of the unique pages (NEARDUP_LOSS_BUDGET)",
+            {
+                "sampled": stats.get_value("neardup/audit/sampled", 0),
+                "unique": stats.get_value("neardup/audit/unique", 0),
+                "left": stats.get_value("neardup/audit/left", 0),
+                "budget": budget,
+            },
+            extra={"spider": self._crawler.spider},
+        )
+
     def log_summary(self) -> None:
         stats = self._crawler.stats.get_stats()
         logger.info(
@@ -209,7 +225,8 @@ class Outcomes:
         """Set the stats that are sums kept elsewhere."""
         stats, detector = self._crawler.stats, self._recorder.detector
         # With a job directory, what is left in the queue is made by the next run.
-        saved = 0 if job_dir(self._crawler.settings) else self._links.still_deferred
+        left = max(self._links.still_deferred, stats.get_value("neardup/audit/left", 0))
+        saved = 0 if job_dir(self._crawler.settings) else left
         saved += stats.get_value("neardup/predicted/dropped", 0)
         saved -= stats.get_value("neardup/predicted/requeued", 0)
         values = {

@@ -6,7 +6,8 @@ import logging
 from bisect import bisect_right
 from collections import OrderedDict
 from itertools import islice
-from typing import TYPE_CHECKING
+from random import getrandbits
+from typing import TYPE_CHECKING, Any
 
 import mmh3
 from scrapy.core.scheduler import Scheduler
@@ -14,10 +15,12 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.misc import load_object
 
 from neardup.address import page_url
-from neardup.detection.rule import Evidence
-from neardup.scrapy.links import BAND, CLUSTER, OF_DUPLICATES, PREDICTED, lowered_by, request_key
+from neardup.detection.verdict import Kind
+from neardup.scrapy.links import AUDITED, BAND, CLUSTER, OF_DUPLICATES, PREDICTED, lowered_by, request_key
 from neardup.scrapy.options import Predict
+from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
+from neardup.urls.leads import Leads
 from neardup.urls.rules import Slot
 
 if TYPE_CHECKING:
@@ -65,6 +68,10 @@ _LOOKED_AT_AGAIN = 8
 
 _MOST_DOUBTFUL = 100_000
 """Right predictions that are kept because their verdicts may be corrected."""
+
+_STATE = "neardup_audit"
+
+_LAST_BAND = OF_DUPLICATES + len(BANDS)
 
 _PRIORITY_QUEUE_OF_SCRAPY_REDIS = "scrapy_redis.queue.PriorityQueue"
 
@@ -118,11 +125,18 @@ class Predictions:
     the known page that the link may lead to a copy of is found to be unlike another.
     """
 
-    def __init__(self, crawler: Crawler, predict: Predict, learner: Learner) -> None:
+    def __init__(
+        self, crawler: Crawler, predict: Predict, learner: Learner, audit: Audit | None = None
+    ) -> None:
         self.crawler = crawler
         self.learner = learner
         self.predict = predict
+        self.audit = audit
+        self.starts_are_made = False
+        self.has_enough = False
+        """Whether the crawl may end, because few unique pages are left behind the requests that wait."""
         self._copies = Copies()
+        self._leads = Leads()
         self._deferred = _SetAside(MOST_DEFERRED)
         self._dropped = _SetAside(MOST_DROPPED)
         self._outdated: set[tuple[int, int]] = set()
@@ -130,11 +144,13 @@ class Predictions:
         self._moves = _is_of_scrapy(load_object(crawler.settings["SCHEDULER"]))
         """Whether deferred requests are put into earlier bands. Other schedulers may share their queues."""
         self._right: OrderedDict[int, None] = OrderedDict()
-        self._generation = learner.generation
+        self._generations = self._learned_so_far
         self._to_look_at_again = 0
 
     @classmethod
-    def of_crawl(cls, crawler: Crawler, predict: Predict, learner: Learner) -> Predictions:
+    def of_crawl(
+        cls, crawler: Crawler, predict: Predict, learner: Learner, loss_budget: float | None
+    ) -> Predictions:
         """Those of a crawl; without priorities in the scheduler they are recorded at most."""
         if predict in {Predict.DEFER, Predict.DROP} and not has_priorities(crawler.settings):
             logger.warning(
@@ -144,7 +160,10 @@ class Predictions:
                 extra={"spider": crawler.spider},
             )
             predict = Predict.RECORD
-        return cls(crawler, predict, learner)
+        audit = None
+        if loss_budget is not None and _can_be_audited(crawler, predict):
+            audit = Audit(loss_budget, _LAST_BAND, getrandbits(32))
+        return cls(crawler, predict, learner, audit)
 
     def observe(self, verdict: Verdict) -> list[Request]:
         """Learn from a verdict, also from one that corrects another; the requests to queue again by that."""
@@ -153,6 +172,8 @@ class Predictions:
         cluster = self._copies.cluster_of(verdict)
         if cluster is None:
             return []
+        if self.audit is not None and _is_unique(verdict, cluster):
+            self.audit.known.unique += 1
         unlike = self.learner.observe(verdict.url, cluster)
         return [*self._moved_up(unlike), *self._no_copies(unlike)]
 
@@ -171,28 +192,89 @@ class Predictions:
         if (key, band) in self._outdated:
             self._outdated.discard((key, band))
             raise _ignored(request, "its copy in the queue has come earlier")
-        prediction = self._predict(request)
-        if prediction is None:
-            return None
-        if not request.meta.get(PREDICTED):
+        if self._ends(band):
+            return _in_band(request, band, band)
+        prediction = self._predict(request.url)
+        if prediction is not None and not request.meta.get(PREDICTED):
             request.meta[PREDICTED] = True
             self._count("neardup/predicted")
         if self.predict is Predict.RECORD:
             return None
-        if self.predict is Predict.DROP and _is_sure(prediction):
-            if _is_explored(request.url):
+        if prediction is not None and self.predict is Predict.DROP and may_drop(prediction, self._leads):
+            if is_explored(request.url):
                 self._count("neardup/predicted/explored")
                 return None
             self._drop(request, band, prediction)
-        later = _band(prediction)
+        later = self._later_band(request, band, prediction)
         if later <= band:
             return None
-        if band <= OF_DUPLICATES:
+        if prediction is not None and band <= OF_DUPLICATES:
             self._count("neardup/predicted/deferred")
         put_back = _in_band(request, band, later)
-        if self._moves:
+        if self._moves and prediction is not None:
             self._deferred.put(request_key(self.crawler, request), put_back, prediction.partner)
         return put_back
+
+    def _later_band(self, request: Request, band: float, prediction: Prediction | None) -> float:
+        """The band that a request is to wait in; none that is later: the request is made."""
+        later = _band_of(request, prediction)
+        if self.audit is None or later <= band:
+            return later
+        if not float(band).is_integer():
+            root = self.audit.sample(request.url, band)
+            if root is not None:
+                request.meta[AUDITED] = root
+                self._count("neardup/audit/sampled")
+                return band
+        return self.audit.next_band(request.url, band, later, request.meta.get(AUDITED, 0))
+
+    def go_on(self, state: dict[str, Any]) -> None:
+        """Go on where the last run of a crawl with a job directory ended: ``state`` is that of its spider."""
+        if self.audit is not None:
+            self.audit.known = state.setdefault(_STATE, self.audit.known)
+
+    def queued(self, request: Request) -> None:
+        """Note that a request enters the queue."""
+        if self.audit is not None and request.meta.get(BAND):
+            self.audit.put(request.meta[BAND])
+
+    def unqueued(self, request: Request) -> None:
+        """Note that a request leaves the queue, whatever becomes of it."""
+        if self.audit is not None and request.meta.get(BAND):
+            self.audit.left(request.meta[BAND])
+
+    def audited(self, root: int, verdict: Verdict) -> None:
+        """Note what a request of the sample has led to, by its number."""
+        if self.audit is not None and _is_unique(verdict, self._copies.cluster_of(verdict)):
+            self._count("neardup/audit/unique")
+            self.audit.led_to_unique(root)
+
+    def _ends(self, band: float) -> bool:
+        """Whether the crawl ends, because it has enough of what there is: then requests that wait stay."""
+        if self.audit is None or not band or self.has_enough:
+            return self.has_enough and band > 0
+        stop = self.audit.stop_to_judge(self.pending) if self.starts_are_made else None
+        if stop is not None and not self._is_under_way(stop):
+            self.has_enough = self.audit.has_enough(stop)
+        return self.has_enough
+
+    @property
+    def pending(self) -> int:
+        """How many requests are in the queue, with a scheduler of Scrapy."""
+        assert self.crawler.engine is not None
+        scheduler = self.crawler.engine.scheduler
+        assert isinstance(scheduler, Scheduler)
+        return len(scheduler)
+
+    def _is_under_way(self, stop: int) -> bool:
+        """Whether a page of the sample of a stop, or one that such a page led to, is under way."""
+        engine, audit = self.crawler.engine, self.audit
+        assert engine is not None
+        assert audit is not None
+        slot = engine.scraper.slot
+        assert slot is not None
+        under_way = (*engine.downloader.active, *slot.active, *(request for _, request, _ in slot.queue))
+        return any(audit.is_of_sample(request.meta.get(AUDITED, 0), stop) for request in under_way)
 
     def forget(self, request: Request) -> None:
         """Note that a request that may be waiting is not made, or is made by another way."""
@@ -204,14 +286,24 @@ class Predictions:
         cluster = self._copies.cluster_of(verdict)
         if cluster is None:
             return
-        if not verdict.repeated or (verdict.is_duplicate and cluster == verdict.page_id):
+        if _is_unique(verdict, cluster):
             self._count("neardup/predicted/wrong")
             return
         self._count("neardup/predicted/right")
-        if verdict.page_id is not None and verdict.evidence is not Evidence.TEXT:
+        if verdict.page_id is not None and verdict.is_doubtful:
             self._right[verdict.page_id] = None
             if len(self._right) > _MOST_DOUBTFUL:
                 self._right.popitem(last=False)
+
+    def copy_read(self, url: str, new_links: list[str]) -> None:
+        """Learn whether a page that was predicted to be a copy has links of its own.
+
+        ``new_links`` are those that no page had before. Likely copies among them do not count.
+        """
+        prediction = self.learner.predict(page_url(url))
+        if prediction is not None:
+            leads_on = any(self._predict(link) is None for link in new_links)
+            self._leads.fetched(prediction.rule, leads_on=leads_on)
 
     def corrected(self, verdict: Verdict) -> None:
         """Count the prediction about a page whose verdict is corrected."""
@@ -225,8 +317,8 @@ class Predictions:
 
         All are looked at again, the oldest first, when what was learned has changed.
         """
-        if self._generation != self.learner.generation:
-            self._generation = self.learner.generation
+        if self._generations != self._learned_so_far:
+            self._generations = self._learned_so_far
             self._to_look_at_again = len(self._dropped)
         number = min(most, self._to_look_at_again, len(self._dropped))
         self._to_look_at_again -= number
@@ -235,26 +327,35 @@ class Predictions:
             key = self._dropped.first()
             request = self._dropped.pop(key)
             assert request is not None
-            prediction = self._predict(request)
-            if prediction is None or _has_gone_wrong(prediction):
+            prediction = self._still_a_copy(request)
+            if prediction is None:
                 found.append(request)
             else:
                 self._dropped.put(key, request, prediction.partner)
         self._count("neardup/predicted/requeued", len(found))
         return found
 
-    def _predict(self, request: Request) -> Prediction | None:
+    @property
+    def _learned_so_far(self) -> tuple[int, int]:
+        """What differs after a change in what was learned that may speak for a dropped request."""
+        return self.learner.generation, self._leads.generation
+
+    def _predict(self, url: str) -> Prediction | None:
         """The prediction that a page is a copy; None if the page is as likely none."""
-        prediction = self.learner.predict(page_url(request.url))
+        prediction = self.learner.predict(page_url(url))
         return None if prediction is None or prediction.probability < BANDS[0] else prediction
+
+    def _still_a_copy(self, request: Request) -> Prediction | None:
+        """The prediction about a dropped request; None if the request is to be made after all."""
+        prediction = self._predict(request.url)
+        return prediction if prediction is not None and is_still_sure(prediction, self._leads) else None
 
     def _moved_up(self, unlike: list[str]) -> list[Request]:
         """Deferred requests to queue once more, because known pages were found to be unlike others."""
         moved = []
         for key, request in self._deferred.copies_of(unlike, _LOOKED_AT_AGAIN):
-            band, prediction = request.meta[BAND], self._predict(request)
-            without = OF_DUPLICATES if CLUSTER in request.meta else 0
-            earlier = without if prediction is None else _band(prediction)
+            band, prediction = request.meta[BAND], self._predict(request.url)
+            earlier = _band_of(request, prediction)
             if earlier >= band:
                 continue
             self._outdated.add((key, band))
@@ -270,8 +371,7 @@ class Predictions:
         """Dropped requests to make after all, because known pages were found to be unlike others."""
         again = []
         for key, request in self._dropped.copies_of(unlike, _LOOKED_AT_AGAIN):
-            prediction = self._predict(request)
-            if prediction is None or _has_gone_wrong(prediction):
+            if self._still_a_copy(request) is None:
                 self._dropped.pop(key)
                 again.append(request)
         self._count("neardup/predicted/requeued", len(again))
@@ -302,12 +402,28 @@ def has_priorities(settings: BaseSettings) -> bool:
     return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
 
 
+def _can_be_audited(crawler: Crawler, predict: Predict) -> bool:
+    """Whether requests wait in a queue of Scrapy's own, of this crawl alone; a warning says if not."""
+    if predict not in {Predict.DEFER, Predict.DROP}:
+        reason = f"no request waits with NEARDUP_ACTION or NEARDUP_PREDICT = {predict.value!r}"
+    elif not _is_of_scrapy(load_object(crawler.settings["SCHEDULER"])):
+        reason = f"what waits in the queue of {crawler.settings['SCHEDULER']} is not known"
+    else:
+        return True
+    logger.warning(
+        "neardup: NEARDUP_LOSS_BUDGET is not heeded, and the crawl makes all requests: %(reason)s",
+        {"reason": reason},
+        extra={"spider": crawler.spider},
+    )
+    return False
+
+
 def _is_of_scrapy(scheduler: type) -> bool:
     # By its bases: issubclass() takes all that has the methods of a scheduler for one of Scrapy's.
     return Scheduler in scheduler.__mro__
 
 
-def _in_band(request: Request, band: int, other: int) -> Request:
+def _in_band(request: Request, band: float, other: float) -> Request:
     """A copy of a request in another band, which Scrapy does not filter as seen before."""
     return request.replace(
         priority=request.priority - lowered_by(other) + lowered_by(band),
@@ -316,8 +432,18 @@ def _in_band(request: Request, band: int, other: int) -> Request:
     )
 
 
-def _band(prediction: Prediction) -> int:
+def _band_of(request: Request, prediction: Prediction | None) -> int:
+    """The band that a request waits in by what is known of it; 0: none."""
+    if prediction is None:
+        return OF_DUPLICATES if CLUSTER in request.meta else 0
     return OF_DUPLICATES + bisect_right(BANDS, prediction.probability)
+
+
+def _is_unique(verdict: Verdict, cluster: int | None) -> bool:
+    """Whether a page of a cluster is no copy of a page of the same crawl, as far as is known."""
+    if cluster is None:
+        return verdict.kind is not Kind.GONE
+    return not verdict.repeated or (verdict.is_duplicate and cluster == verdict.page_id)
 
 
 def _ignored(request: Request, reason: str) -> IgnoreRequest:
@@ -325,7 +451,19 @@ def _ignored(request: Request, reason: str) -> IgnoreRequest:
     return IgnoreRequest(f"{request.url} is not requested: {reason}")
 
 
-def _is_sure(prediction: Prediction) -> bool:
+def may_drop(prediction: Prediction, leads: Leads) -> bool:
+    """Whether a prediction, and what was read of such copies, are enough to drop a request."""
+    return is_sure(prediction) and leads.leads_nowhere(prediction.rule)
+
+
+def is_still_sure(prediction: Prediction, leads: Leads) -> bool:
+    """Whether they are enough to leave a dropped request dropped."""
+    sure = min(prediction.probability, prediction.lower) >= DROPPED_UNTIL
+    return sure and leads.leads_nowhere(prediction.rule)
+
+
+def is_sure(prediction: Prediction) -> bool:
+    """Whether a prediction alone is enough to drop a request."""
     return (
         prediction.probability >= DROPPED_FROM
         and prediction.lower >= DROPPED_FROM_LOWER
@@ -333,10 +471,6 @@ def _is_sure(prediction: Prediction) -> bool:
     )
 
 
-def _has_gone_wrong(prediction: Prediction) -> bool:
-    return min(prediction.probability, prediction.lower) < DROPPED_UNTIL
-
-
-def _is_explored(url: str) -> bool:
+def is_explored(url: str) -> bool:
     """Whether a URL is one of those that are fetched all the same: the same ones in each crawl."""
     return mmh3.hash(url, signed=False) % EXPLORED == 0

@@ -17,13 +17,16 @@ from neardup.store import starvation
 from neardup.store.store import Store
 from neardup.store.url_rules import UrlRules
 from neardup.store.writer import Writer
+from neardup.web import html_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from neardup.detection.verdict import Verdict
     from neardup.fingerprint.reader import Reader
     from neardup.scrapy.options import Options
+    from neardup.store.page_links import StoredLinks
     from neardup.store.starvation import LastCrawl
     from neardup.urls.learner import Learner
 
@@ -69,6 +72,7 @@ class Recorder:
             frequencies=self.detector.verifier.frequencies,
             rules=self._rules,
         )
+        self._report = options.report
         self.last_crawl: LastCrawl | None = None
         """The last crawl of the same spider, when this one has ended."""
 
@@ -109,6 +113,10 @@ class Recorder:
         """Have it stored that so many links of a page were not followed."""
         self.writer.links_withheld(page_id, links)
 
+    def put_links(self, page_id: int, links: StoredLinks) -> None:
+        """Have the links of a page stored."""
+        self.writer.put_links(page_id, links)
+
     async def stop(self) -> None:
         """Take over no more of other crawls between the pages of this one."""
         await self.other_crawls.stop()
@@ -121,8 +129,7 @@ class Recorder:
         try:
             if self.detector.recall is not None:
                 self.detector.recall.close()
-            self.writer.put_frequencies()
-            self.writer.put_rules()
+            self.writer.put_learned()
             self.writer.flush()
             if self.writer.error is None:
                 self._resolve()
@@ -133,8 +140,19 @@ class Recorder:
             # On the connection that has just answered: one of its own might wait for minutes.
             with self.store.reading(patiently=False) as connection:
                 self.last_crawl = starvation.last_crawl(connection, self.crawl_id)
+            if self._report is not None:
+                self._write_report(self._report)
         finally:
             self.store.close()
+
+    def _write_report(self, path: Path) -> None:
+        """What the crawl has found is stored, whether a report can be written or not."""
+        try:
+            html_report.write(self.store, self.detector.rule, path)
+        except NeardupError as exc:
+            logger.error("neardup: %(error)s", {"error": exc})
+        else:
+            logger.info("neardup: the report is %(path)s", {"path": path})
 
     def stats(self) -> dict[str, Any]:
         """Sums that are kept here, by the names of stats."""
@@ -204,6 +222,7 @@ class Onlooker:
                 known = self.detector.restore(store.known_pages(max_age=options.max_age))
                 store.load_frequencies(self.detector.verifier.frequencies)
                 store.load_rules(self._rules)
+                self.detector.verifier.decisions = store.decisions()
                 logger.info(
                     "neardup: %(known)d known pages on %(database)s; this command stores nothing",
                     {"known": known, "database": store.location},
@@ -229,6 +248,9 @@ class Onlooker:
         pass
 
     def links_withheld(self, page_id: int, links: int) -> None:
+        pass
+
+    def put_links(self, page_id: int, links: StoredLinks) -> None:
         pass
 
     async def stop(self) -> None:

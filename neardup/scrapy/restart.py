@@ -61,8 +61,9 @@ class Restart:
         # Else a row that cannot be read would stay until this crawl has counted as many pages.
         if damaged := self.store.load_frequencies(self.detector.verifier.frequencies):
             self.store.remove_frequencies(damaged)
+        decisions = self.detector.verifier.decisions = self.store.decisions()
         # What a crawl that died has left unresolved is resolved at the end of this one.
-        left = unresolved(self.detector.pages, self.detector.rule.max_distance)
+        left = unresolved(self.detector.pages, self.detector.rule.max_distance, decisions)
         self.detector.no_longer_canonical.update(left)
         logger.info(
             "neardup: crawl %(crawl)d on %(database)s: %(known)d known pages,"

@@ -24,7 +24,16 @@ from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import CANONICAL, Kind
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
-from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values, url_rules
+from neardup.store.page_links import are_damaged
+from neardup.store.schema import (
+    crawls,
+    duplicate_values,
+    page_links,
+    page_ranks,
+    page_versions,
+    simhash_values,
+    url_rules,
+)
 from neardup.store.statements import BATCHES_PER_CRAWL
 from neardup.store.url_rules import ROUNDING, key_of_rule
 from neardup.urls.rules import Rule as UrlRule
@@ -106,7 +115,7 @@ def _rows(connection: Connection, invariant: Invariant) -> Iterator[Any]:
 
 
 _crawl, _page, _relation, _version = crawls.c, simhash_values.c, duplicate_values.c, page_versions.c
-_rule = url_rules.c
+_rule, _links, _rank = url_rules.c, page_links.c, page_ranks.c
 _duplicate_table, _canonical_table = simhash_values.alias("duplicate"), simhash_values.alias("canonical")
 _duplicate, _canonical = _duplicate_table.c, _canonical_table.c
 _its_relation = duplicate_values.alias("its_relation")
@@ -164,6 +173,12 @@ def _distances_differ(rows: Sequence[Any]) -> Sequence[bool]:
 
 def _keys_differ(rows: Sequence[Any]) -> Sequence[bool]:
     return [bytes(row.url_key) != Address(row.actual_url).key for row in rows]
+
+
+def _links_are_damaged(rows: Sequence[Any]) -> Sequence[bool]:
+    numbers = are_damaged([row.numbers for row in rows])
+    links = are_damaged([row.links for row in rows])
+    return [either or other for either, other in zip(numbers, links, strict=True)]
 
 
 def _rule_keys_differ(rows: Sequence[Any]) -> Sequence[bool]:
@@ -304,6 +319,26 @@ INVARIANTS = (
         ),
     ),
     Invariant(
+        "links belong to pages and crawls",
+        "Links are stored of pages that are stored, by crawls that are.",
+        select(_links.page_id, _links.crawl_id).where(
+            or_(~exists().where(_page.id == _links.page_id), ~exists().where(_crawl.id == _links.crawl_id))
+        ),
+    ),
+    Invariant(
+        "links can be read",
+        "The links of every page are whole numbers in their order.",
+        select(_links.page_id, _links.crawl_id, _links.numbers, _links.links),
+        _links_are_damaged,
+    ),
+    Invariant(
+        "ranks belong to pages",
+        "Every PageRank is one of a page that is stored, and above 0.",
+        select(_rank.page_id, _rank.pagerank).where(
+            or_(~exists().where(_page.id == _rank.page_id), _rank.pagerank <= 0.0)
+        ),
+    ),
+    Invariant(
         "visits are in order",
         "No page was last seen before it was first seen.",
         select(_page.id, _page.first_seen, _page.last_seen).where(_page.last_seen < _page.first_seen),
@@ -396,6 +431,10 @@ UNFINISHED = (
 """What a crawl that runs, or was killed, has left open: always pending, never broken."""
 
 
+_IS_DECIDED = func.coalesce(_relation.evidence, "") == Evidence.DECISION.value
+"""Somebody has said so, whatever the rule says."""
+
+
 def _within_the_rule(distances: Mapping[int, int]) -> Invariant:
     """A relation keeps the crawl that found it first, though a later crawl may have measured it anew.
 
@@ -410,7 +449,7 @@ def _within_the_rule(distances: Mapping[int, int]) -> Invariant:
     for distance, group in groupby(limits, key=lambda limit: limit[1]):
         crawl_ids = [crawl_id for crawl_id, _ in group]
         of_these = _relation.crawl_id.between(crawl_ids[-1], crawl_ids[0])
-        broken.append(and_(of_these, _relation.hamming_distance > distance))
+        broken.append(and_(of_these, _relation.hamming_distance > distance, ~_IS_DECIDED))
     return Invariant(
         "relations are within the rule",
         "Every relation is within the distance of the crawl that found it, or of a later one.",

@@ -10,10 +10,10 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, exists, select
+from sqlalchemy import delete, select
 
 from neardup.detection.document_frequencies import MOST_BYTES, DocumentFrequencies, HostFrequencies
-from neardup.store.schema import document_frequencies, simhash_values
+from neardup.store.schema import document_frequencies
 from neardup.store.statements import in_parts
 from neardup.store.types import stored_host
 
@@ -74,14 +74,10 @@ def frequencies_of(connection: Connection, hosts: Iterable[str]) -> DocumentFreq
     return frequencies
 
 
-def remove_frequencies(connection: Connection, hosts: Iterable[str], *, if_no_pages: bool = False) -> None:
-    """Remove the rows of some hosts; ``if_no_pages``: only of those that no page is stored of."""
-    host = document_frequencies.c.host
+def remove_frequencies(connection: Connection, hosts: Iterable[str]) -> None:
+    """Remove the rows of some hosts."""
     for some in in_parts(hosts, _HOSTS_AT_ONCE):
-        query = delete(document_frequencies).where(host.in_(some))
-        if if_no_pages:
-            query = query.where(~exists().where(simhash_values.c.host == host))
-        connection.execute(query)
+        connection.execute(delete(document_frequencies).where(document_frequencies.c.host.in_(some)))
 
 
 def _read(

@@ -17,6 +17,7 @@ from neardup.store.schema import TABLES, crawls, duplicate_values, simhash_value
 from neardup.store.statements import in_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     import numpy.typing as npt
@@ -196,6 +197,22 @@ def id_and_kind(connection: Connection, url: str) -> tuple[int, str] | None:
     )
     row = connection.execute(query).one_or_none()
     return None if row is None else (row.id, row.kind)
+
+
+def sketches_of(connection: Connection, urls: Collection[str], *, min_features: int) -> dict[str, bytes]:
+    """Sketches by URL, of those URLs whose pages are stored and have so many distinct words."""
+    page = simhash_values.c
+    by_key: dict[bytes, list[str]] = {}
+    for url in urls:
+        by_key.setdefault(Address.of(url).key, []).append(url)
+    found: dict[str, bytes] = {}
+    for keys in in_parts(by_key, _IDS_AT_ONCE):
+        query = select(page.url_key, page.sketch).where(
+            page.url_key.in_(keys), page.sketch.is_not(None), page.features >= min_features
+        )
+        for key, sketch in connection.execute(query):
+            found |= dict.fromkeys(by_key[bytes(key)], bytes(sketch))
+    return found
 
 
 def stored_scheme(connection: Connection) -> str | None:

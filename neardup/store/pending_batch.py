@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.verdict import Relation
     from neardup.store.history import Visit
+    from neardup.store.page_links import StoredLinks
     from neardup.store.url_rules import StoredRule
     from neardup.urls.rules import Rule
 
@@ -31,7 +32,8 @@ _ROW_BYTES = 1_000
 class Batch:
     """What is stored in one transaction, by page: visits, and what else is known of pages.
 
-    ``links`` are numbers of links that were not followed. ``flags`` are times at which canonical pages were
+    ``links`` are numbers of links that were not followed. ``page_links`` are the links themselves
+    (:mod:`neardup.store.page_links`). ``flags`` are times at which canonical pages were
     flagged. ``reconciled`` are pages that have become duplicates, because two crawls had called near-copies
     new. The last visit of a page counts; visits before the last are there for the history only.
     ``frequencies`` are pages and counts by host (:mod:`neardup.store.frequencies`). ``rules`` are rules of
@@ -40,20 +42,23 @@ class Batch:
 
     visits: dict[int, list[Visit]] = field(default_factory=dict)
     links: dict[int, int] = field(default_factory=dict)
+    page_links: dict[int, StoredLinks] = field(default_factory=dict)
     flags: dict[int, datetime] = field(default_factory=dict)
     reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
     frequencies: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     rules: dict[Rule, StoredRule] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        of_pages = len(self.visits) + len(self.links) + len(self.flags) + len(self.reconciled)
-        return of_pages + len(self.frequencies) + len(self.rules)
+        of_pages = len(self.visits) + len(self.links) + len(self.page_links)
+        return of_pages + len(self.flags) + len(self.reconciled) + len(self.frequencies) + len(self.rules)
 
     @property
     def stands_alone(self) -> bool:
         """Whether it is one page, maybe with its links, or one other row: nothing that can be divided."""
-        with_links = len(self.visits) == 1 and self.visits.keys() == self.links.keys()
-        return len(self) == 1 or (len(self) == 2 and with_links)
+        of_visits = sum(
+            links.keys() <= self.visits.keys() and len(links) for links in (self.links, self.page_links)
+        )
+        return len(self) == 1 or (len(self.visits) == 1 and len(self) == 1 + of_visits)
 
     @property
     def name(self) -> str:
@@ -65,7 +70,7 @@ class Batch:
             (rule,) = self.rules
             return f"the rule {str(rule)!r}"
         if not self.visits:
-            (page_id,) = {*self.links, *self.flags, *self.reconciled}
+            (page_id,) = {*self.links, *self.page_links, *self.flags, *self.reconciled}
             return f"page {page_id}"
         ((verdict, _),) = next(iter(self.visits.values()))[-1:]
         if len(verdict.url) <= _SHOWN_CHARACTERS:
@@ -83,6 +88,7 @@ def split(everything: Batch) -> tuple[Batch, Batch]:
     now = Batch({page: everything.visits.pop(page) for page in pages})
     if not everything.visits:
         now.links, everything.links = everything.links, {}
+        now.page_links, everything.page_links = everything.page_links, {}
         now.flags, everything.flags = everything.flags, {}
         now.reconciled, everything.reconciled = everything.reconciled, {}
         now.frequencies, everything.frequencies = everything.frequencies, {}
@@ -101,7 +107,7 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
     if not batch.visits:
         rows = [
             (name, key, value)
-            for name in ("links", "flags", "reconciled", "frequencies", "rules")
+            for name in ("links", "page_links", "flags", "reconciled", "frequencies", "rules")
             for key, value in getattr(batch, name).items()
         ]
         return _of_rows(rows[: len(rows) // 2]), _of_rows(rows[len(rows) // 2 :])
@@ -113,10 +119,12 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
         Batch(
             {page_id: batch.visits[page_id] for page_id in first},
             {page_id: batch.links[page_id] for page_id in first if page_id in batch.links},
+            {page_id: batch.page_links[page_id] for page_id in first if page_id in batch.page_links},
         ),
         Batch(
             {page_id: batch.visits[page_id] for page_id in pages if page_id not in first},
             {page_id: links for page_id, links in batch.links.items() if page_id not in first},
+            {page_id: links for page_id, links in batch.page_links.items() if page_id not in first},
             batch.flags,
             batch.reconciled,
             batch.frequencies,

@@ -17,11 +17,19 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, exists, func, or_, select, true, update
 
 from neardup.store.election import Elected, reelect
-from neardup.store.frequencies import remove_frequencies
-from neardup.store.schema import crawls, duplicate_values, page_versions, simhash_values, url_rules
-from neardup.store.statements import batch_id, count_batch
+from neardup.store.schema import (
+    crawls,
+    document_frequencies,
+    duplicate_values,
+    page_links,
+    page_ranks,
+    page_texts,
+    page_versions,
+    simhash_values,
+    url_rules,
+)
+from neardup.store.statements import batch_id, count_change, in_parts
 from neardup.store.store import retire_crawl_id
-from neardup.store.url_rules import remove_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
     from neardup.store.store import Store
 
 _PAGES_AT_ONCE = 2_000
+_HOSTS_AT_ONCE = 100
 _SILENCE = timedelta(hours=1)
 """A crawl that has not ended and has stored nothing for so long is taken for dead."""
 
@@ -91,8 +100,8 @@ def to_remove(connection: Connection, condition: ColumnElement[bool]) -> ToRemov
 def remove_pages(
     store: Store, condition: ColumnElement[bool], rule: Rule, *, leaving: int = 0
 ) -> Iterator[Removed]:
-    """Remove the pages of a condition with their relations and versions, and what was learned of hosts that
-    no page is left of. No change counts for the crawl ``leaving``.
+    """Remove the pages of a condition with their relations, versions, links and ranks, and what was learned
+    of hosts that no page is left of. No change counts for the crawl ``leaving``.
 
     Yields the sums after each transaction.
     """
@@ -110,20 +119,28 @@ def remove_pages(
 
 def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Connection) -> Removed:
     """Remove the pages of a query of ids."""
-    batch_id = _count_change(connection, leaving)
+    batch_id = count_change(connection, leaving)
     ids = list(connection.execute(query).scalars())
     if not ids:
         return Removed()
     relation = duplicate_values.c.duplicate_hash_id
     found = connection.execute(delete(duplicate_values).where(relation.in_(ids)))
     elected = reelect(connection, ids, rule, batch_id)
-    connection.execute(delete(page_versions).where(page_versions.c.page_id.in_(ids)))
+    for table in (page_versions, page_links, page_ranks, page_texts):
+        connection.execute(delete(table).where(table.c.page_id.in_(ids)))
     page = simhash_values.c
     hosts = list(connection.execute(select(page.host).where(page.id.in_(ids)).distinct()).scalars())
     connection.execute(delete(simhash_values).where(page.id.in_(ids)))
-    remove_frequencies(connection, sorted(hosts), if_no_pages=True)
-    remove_rules(connection, sorted(hosts))
+    _forget_hosts(connection, sorted(hosts))
     return Removed(len(ids), found.rowcount, elected)
+
+
+def _forget_hosts(connection: Connection, hosts: list[str]) -> None:
+    """Remove what was learned of those of some hosts that no page is left of."""
+    for table in (document_frequencies, url_rules):
+        no_pages = ~exists().where(simhash_values.c.host == table.c.host)
+        for some in in_parts(hosts, _HOSTS_AT_ONCE):
+            connection.execute(delete(table).where(table.c.host.in_(some), no_pages))
 
 
 def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
@@ -132,8 +149,8 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
     What other crawls saw, too, stays. A page that the removed crawl saw first goes to the crawl that saw the
     page last. A page that the removed crawl saw last goes back to the crawl that saw the page first, because
     the tables name no crawl between. Relations that the removed crawl found between pages that stay go to the
-    last crawl of the duplicate. Versions of pages that the removed crawl found go. Rules of URLs stay, and
-    name no crawl from then on.
+    last crawl of the duplicate. Versions and links of pages that the removed crawl found go. Rules of URLs
+    stay, and name no crawl from then on.
     """
     yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
     store.transact(partial(_hand_on, crawl_id), patiently=True)
@@ -141,7 +158,7 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
 
 def _hand_on(crawl_id: int, connection: Connection) -> None:
     """Give what is left of a crawl to others, and remove its row."""
-    change = _count_change(connection, crawl_id)
+    change = count_change(connection, crawl_id)
     retire_crawl_id(connection, crawl_id)
     page, relation = simhash_values.c, duplicate_values.c
     reconciled = connection.execute(
@@ -161,7 +178,8 @@ def _hand_on(crawl_id: int, connection: Connection) -> None:
     )
     last = select(page.last_crawl_id).where(page.id == relation.duplicate_hash_id).scalar_subquery()
     connection.execute(update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last))
-    connection.execute(delete(page_versions).where(page_versions.c.crawl_id == crawl_id))
+    for table in (page_versions, page_links):
+        connection.execute(delete(table).where(table.c.crawl_id == crawl_id))
     connection.execute(update(url_rules).where(url_rules.c.crawl_id == crawl_id).values(crawl_id=None))
     connection.execute(delete(crawls).where(crawls.c.id == crawl_id))
 
@@ -182,16 +200,3 @@ def running(connection: Connection) -> list[int]:
         .order_by(crawls.c.id)
     )
     return list(connection.execute(query).scalars())
-
-
-def _count_change(connection: Connection, leaving: int) -> int:
-    """Have the state of the store differ from all before it; returns the id of the change, a batch of the
-    oldest crawl.
-
-    The crawl is the oldest of those that are shared. A crawl that runs leaves itself out when it compares
-    states, and other crawls do not follow one that is not shared. The crawl ``leaving`` is about to go, and
-    does not count.
-    """
-    query = select(crawls.c.id).where(crawls.c.id != leaving).order_by(crawls.c.shared.desc(), crawls.c.id)
-    oldest = connection.execute(query.limit(1)).scalar()
-    return 0 if oldest is None else count_batch(connection, oldest)

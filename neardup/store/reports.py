@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, String, and_, case, func, literal_column, 
 from neardup.address import registered_domain
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
-from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.schema import crawls, duplicate_values, page_ranks, simhash_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,8 +106,9 @@ def by_host(connection: Connection, filters: Filters) -> list[Share]:
     return _most_pages_first(Share(host, *count) for host, count in counts.items())
 
 
-def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
-    """Pages by the first folder in which the URLs of a host differ; most pages first.
+def by_path_prefix(connection: Connection, filters: Filters, *, most: int | None = None) -> list[Share]:
+    """Pages by the first folder in which the URLs of a host differ; most pages first. ``most``: of so many
+    pages.
 
     The folders that all pages of a host share say nothing: of a mirror in ``file:///data/mirror/`` the parts
     are what counts.
@@ -121,6 +122,7 @@ def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
             isouter=True,
         )
         .where(filters.condition())
+        .limit(most)
     )
     # Beginnings of URLs are far fewer than URLs: only these are taken apart.
     beginnings: dict[str, list[int]] = defaultdict(lambda: [0, 0])
@@ -206,22 +208,30 @@ def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, A
 
 
 def largest_clusters(
-    connection: Connection, filters: Filters, *, limit: int, flagged: bool = False
+    connection: Connection, filters: Filters, *, limit: int, flagged: bool = False, by_rank: bool = False
 ) -> list[Cluster]:
     """The canonical pages with most duplicates, or those among the flagged ones; the filters are those of the
-    duplicates.
+    duplicates. ``by_rank``: those with the highest PageRank instead.
     """
     relation, canonical = duplicate_values.c, simhash_values.alias("canonical")
     cluster = relation.actual_hash_id if filters == Filters() else _unsorted(relation.actual_hash_id)
     size = func.count()
-    largest = (
+    grouped = (
         _of_relations(filters, cluster.label("canonical_id"), size.label("size"))
         .where(relation.actual_hash_id.in_(_FLAGGED) if flagged else true())
         .group_by(cluster)
-        .order_by(size.desc(), cluster)
-        .limit(limit)
-        .subquery()
     )
+    if by_rank:
+        sizes = grouped.subquery()
+        rank = func.coalesce(page_ranks.c.pagerank, 0.0)
+        ranked = select(sizes, rank.label("rank")).join_from(
+            sizes, page_ranks, page_ranks.c.page_id == sizes.c.canonical_id, isouter=True
+        )
+        order: tuple[ColumnElement[Any], ...] = (rank.desc(), sizes.c.size.desc(), sizes.c.canonical_id)
+    else:
+        ranked = grouped.add_columns(literal_column("0").label("rank"))
+        order = size.desc(), cluster
+    largest = ranked.order_by(*order).limit(limit).subquery()
     first = (
         _of_relations(filters, func.min(relation.duplicate_hash_id))
         .where(relation.actual_hash_id == largest.c.canonical_id)
@@ -234,7 +244,7 @@ def largest_clusters(
         select(canonical.c.actual_url, clusters.c.size, example.c.actual_url)
         .join_from(clusters, canonical, canonical.c.id == clusters.c.canonical_id)
         .join(example, example.c.id == clusters.c.example_id)
-        .order_by(clusters.c.size.desc(), clusters.c.canonical_id)
+        .order_by(clusters.c.rank.desc(), clusters.c.size.desc(), clusters.c.canonical_id)
     )
     return [Cluster(*row) for row in connection.execute(query)]
 

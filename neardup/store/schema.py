@@ -1,5 +1,6 @@
 """The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; ``crawls``,
-``page_versions``, ``document_frequencies`` and ``url_rules``.
+``page_versions``, ``page_links``, ``page_ranks``, ``document_frequencies``, ``url_rules``, ``decisions`` and
+``page_texts``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ VERSION_TABLE = "neardup_alembic_version"
 has one.
 """
 
-REVISION = "0003"
+REVISION = "0005"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -130,6 +131,22 @@ page_versions = Table(
     UniqueConstraint("page_id", "seen_at"),
 )
 
+page_links = Table(
+    "page_links",
+    metadata,
+    Column("crawl_id", COUNTED, ForeignKey("crawls.id"), primary_key=True, autoincrement=False),
+    Column("page_id", BigInteger, ForeignKey("simhash_values.id"), primary_key=True, index=True),
+    Column("numbers", LargeBinary, nullable=False),
+    Column("links", LONG_BYTES, nullable=False),
+)
+
+page_ranks = Table(
+    "page_ranks",
+    metadata,
+    Column("page_id", BigInteger, ForeignKey("simhash_values.id"), primary_key=True, autoincrement=False),
+    Column("pagerank", Double, nullable=False),
+)
+
 document_frequencies = Table(
     "document_frequencies",
     metadata,
@@ -159,7 +176,45 @@ url_rules = Table(
     Column("updated_at", UtcDateTime, nullable=False),
 )
 
-TABLES = (crawls, simhash_values, duplicate_values, page_versions, document_frequencies, url_rules)
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", COUNTED, primary_key=True, autoincrement=True),
+    Column("page_key", fixed_bytes(16), nullable=False, index=True),
+    Column("page_url", LONG_TEXT, nullable=False),
+    Column("other_key", fixed_bytes(16)),
+    Column("other_url", LONG_TEXT),
+    Column("decision", String(16), nullable=False),
+    Column("note", Text, nullable=False),
+    Column("decided_by", String(255), nullable=False),
+    Column("decided_at", UtcDateTime, nullable=False),
+    Column("undone_by", String(255)),
+    Column("undone_at", UtcDateTime),
+    Column("before_key", fixed_bytes(16)),
+    Column("before_distance", SmallInteger),
+    Column("before_evidence", String(16)),
+)
+
+page_texts = Table(
+    "page_texts",
+    metadata,
+    Column("page_id", BigInteger, ForeignKey("simhash_values.id"), primary_key=True, autoincrement=False),
+    Column("text", LONG_BYTES, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+)
+
+TABLES = (
+    crawls,
+    simhash_values,
+    duplicate_values,
+    page_versions,
+    page_links,
+    page_ranks,
+    document_frequencies,
+    url_rules,
+    decisions,
+    page_texts,
+)
 """No row refers to one of a later table."""
 
 
@@ -167,6 +222,8 @@ TABLES = (crawls, simhash_values, duplicate_values, page_versions, document_freq
 def _set_options(made: MetaData, connection: Connection, **_: Any) -> None:
     # Not as arguments of the tables: SQLAlchemy imports the dialect of MySQL to check such arguments, which
     # took 7 ms of the start of every crawl.
+    if connection.dialect.name == "sqlite":
+        page_links.kwargs["sqlite_with_rowid"] = False  # 15 bytes a row, of some 60
     if connection.dialect.name == "mysql":
         for table in made.tables.values():
             table.kwargs.update(ON_MYSQL)

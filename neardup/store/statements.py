@@ -9,7 +9,15 @@ from sqlalchemy import bindparam, case, delete, select, update
 
 from neardup.detection.verdict import Kind
 from neardup.errors import StoreError
-from neardup.store.schema import crawls, document_frequencies, duplicate_values, simhash_values, url_rules
+from neardup.store.schema import (
+    crawls,
+    document_frequencies,
+    duplicate_values,
+    page_links,
+    page_texts,
+    simhash_values,
+    url_rules,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,7 +51,7 @@ def upsert_page(dialect: str) -> Insert:
         seen = new["last_seen"]
         return list({**new_of, "last_seen": case((seen > first_seen, seen), else_=first_seen)}.items())
 
-    return _upsert(dialect, simhash_values, "url_key", assign)
+    return _upsert(dialect, simhash_values, ["url_key"], assign)
 
 
 def upsert_relation(dialect: str) -> Insert:
@@ -54,7 +62,7 @@ def upsert_relation(dialect: str) -> Insert:
     def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
         return replaced_relation(dict(new.items()), "crawl_id", "found_at")
 
-    return _upsert(dialect, duplicate_values, "duplicate_hash_id", assign)
+    return _upsert(dialect, duplicate_values, ["duplicate_hash_id"], assign)
 
 
 def upsert_frequencies(dialect: str) -> Insert:
@@ -67,7 +75,7 @@ def upsert_frequencies(dialect: str) -> Insert:
         names = ("counts", "updated_at", "pages")
         return [(name, case((more, new[name]), else_=old[name])) for name in names]
 
-    return _upsert(dialect, document_frequencies, "host", assign)
+    return _upsert(dialect, document_frequencies, ["host"], assign)
 
 
 def upsert_rule(dialect: str) -> Insert:
@@ -76,7 +84,25 @@ def upsert_rule(dialect: str) -> Insert:
     def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
         return [(c.name, new[c.name]) for c in url_rules.columns if not c.primary_key]
 
-    return _upsert(dialect, url_rules, "rule_key", assign)
+    return _upsert(dialect, url_rules, ["rule_key"], assign)
+
+
+def upsert_links(dialect: str) -> Insert:
+    """Insert what a crawl found of the links of a page, or replace what the crawl found before."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        return [("numbers", new["numbers"]), ("links", new["links"])]
+
+    return _upsert(dialect, page_links, ["crawl_id", "page_id"], assign)
+
+
+def upsert_text(dialect: str) -> Insert:
+    """Insert the text of a page, or replace it."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        return [(name, new[name]) for name in ("text", "seen_at")]
+
+    return _upsert(dialect, page_texts, ["page_id"], assign)
 
 
 def replaced_relation(new: Mapping[str, Any], *kept: str) -> list[tuple[str, Any]]:
@@ -92,7 +118,7 @@ def replaced_relation(new: Mapping[str, Any], *kept: str) -> list[tuple[str, Any
     return stay + [(name, new[name]) for name in measured]
 
 
-def _upsert(dialect: str, table: Table, key: str, assign: Assignments) -> Insert:
+def _upsert(dialect: str, table: Table, key: list[str], assign: Assignments) -> Insert:
     # Imported here: a process writes to one of the three, and each of the others takes 7 to 15 ms.
     if dialect == "mysql":
         from sqlalchemy.dialects import mysql  # noqa: PLC0415
@@ -104,7 +130,7 @@ def _upsert(dialect: str, table: Table, key: str, assign: Assignments) -> Insert
 
         postgresql_insert = postgresql.insert(table)
         return postgresql_insert.on_conflict_do_update(
-            index_elements=[key], set_=dict(assign(postgresql_insert.excluded))
+            index_elements=key, set_=dict(assign(postgresql_insert.excluded))
         )
     from sqlalchemy.dialects import sqlite  # noqa: PLC0415
 
@@ -171,6 +197,19 @@ def count_batch(connection: Connection, crawl_id: int) -> int:
     if number is None:
         raise StoreError(f"crawl {crawl_id} has been removed from the database")
     return batch_id(crawl_id, number)
+
+
+def count_change(connection: Connection, leaving: int = 0) -> int:
+    """Have the state of the store differ from all before it; returns the id of the change, a batch of the
+    oldest crawl.
+
+    The crawl is the oldest of those that are shared. A crawl that runs leaves itself out when it compares
+    states, and other crawls do not follow one that is not shared. The crawl ``leaving`` is about to go, and
+    does not count.
+    """
+    query = select(crawls.c.id).where(crawls.c.id != leaving).order_by(crawls.c.shared.desc(), crawls.c.id)
+    oldest = connection.execute(query.limit(1)).scalar()
+    return 0 if oldest is None else count_batch(connection, oldest)
 
 
 def batch_id(crawl_id: int, number: int) -> int:

@@ -20,6 +20,7 @@ from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.stored_page import StoredPage
 from neardup.errors import SchemeMismatch
 from neardup.store import change_feed, election, migrate
+from neardup.store.decided import load_decisions
 from neardup.store.engine import (
     ANSWER_SECONDS,
     PATIENT_SECONDS,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import URL, ColumnElement, Connection, Engine, Insert
 
+    from neardup.detection.decisions import Decisions
     from neardup.detection.document_frequencies import DocumentFrequencies
     from neardup.detection.rule import Rule
     from neardup.errors import DatabaseUnavailable
@@ -185,6 +187,18 @@ class Store:
         except DBAPIError as exc:
             raise self.unavailable(exc) from exc
 
+    @contextmanager
+    def looking(self) -> Iterator[Connection]:
+        """As :meth:`reading`, but the database refuses to be written to."""
+        with self.reading(patiently=False) as connection:
+            on_sqlite = connection.dialect.name == "sqlite"
+            connection.exec_driver_sql("PRAGMA query_only = ON" if on_sqlite else "SET TRANSACTION READ ONLY")
+            try:
+                yield connection
+            finally:
+                if on_sqlite:  # where it belongs to the connection, not to the transaction
+                    connection.exec_driver_sql("PRAGMA query_only = OFF")
+
     def unavailable(self, exc: Exception) -> DatabaseUnavailable:
         """The error to raise for a failure of the database: DatabaseUnavailable with the driver's reason."""
         return unavailable(self._url, exc)
@@ -268,6 +282,11 @@ class Store:
         """Forget what crawls have learned of some hosts."""
         names = list(hosts)
         self.transact(lambda connection: remove_frequencies(connection, names))
+
+    def decisions(self) -> Decisions:
+        """What people have decided, by :func:`neardup.store.decided.load_decisions`."""
+        with self.reading() as connection:
+            return load_decisions(connection)
 
     def load_rules(self, rules: UrlRules) -> None:
         """Read what crawls have learned of URLs, by :func:`neardup.store.url_rules.load_rules`."""

@@ -14,6 +14,7 @@ from neardup.store.schema import (
     REVISION,
     TABLES,
     crawls,
+    decisions,
     document_frequencies,
     duplicate_values,
     page_versions,
@@ -162,7 +163,7 @@ def _count_on(connection: Connection) -> None:
     """Have the next crawl and the next relation get ids that none has had."""
     last = last_crawl_id(connection)
     if connection.dialect.name == "postgresql":
-        for table in (crawls, duplicate_values, page_versions):
+        for table in (crawls, duplicate_values, page_versions, decisions):
             stored = connection.execute(select(func.max(table.c.id))).scalar() or 0
             if highest := last if table is crawls else stored:
                 connection.execute(

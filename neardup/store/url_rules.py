@@ -16,9 +16,9 @@ from itertools import accumulate
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import func, select
 
-from neardup.address import key_of
+from neardup.address import host_of, key_of
 from neardup.store.schema import simhash_values, url_rules
 from neardup.store.statements import in_parts, upsert_rule
 from neardup.store.types import storable, stored_host
@@ -188,14 +188,6 @@ def load_rules(connection: Connection, rules: UrlRules) -> None:
     rules.begin_with(found)
 
 
-def remove_rules(connection: Connection, hosts: Iterable[str]) -> None:
-    """Remove the rules of those of some hosts that no page is stored of."""
-    host = url_rules.c.host
-    for some in in_parts(hosts, _ROWS_AT_ONCE):
-        gone = ~exists().where(simhash_values.c.host == host)
-        connection.execute(delete(url_rules).where(host.in_(some), gone))
-
-
 def stored_rules(
     connection: Connection, *, host: str | None = None, states: Collection[State] = ()
 ) -> Iterator[StoredRule]:
@@ -209,6 +201,13 @@ def stored_rules(
     if states:
         query = query.where(column.state.in_([state.value for state in states]))
     yield from (stored for stored in _read(connection, query) if stored is not None)
+
+
+def rules_about(connection: Connection, url: str) -> list[StoredRule]:
+    """The active and pinned rules about parts of a URL, of each part the most special one."""
+    stored = {one.learned.rule: one for one in stored_rules(connection, host=host_of(url))}
+    learner = Learner.from_rules(one.learned for one in stored.values())
+    return [stored[about.rule] for about in learner.rules_about(url)]
 
 
 def rules_of_key(connection: Connection, digits: str) -> list[StoredRule]:

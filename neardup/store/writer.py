@@ -18,17 +18,22 @@ from neardup.store import history, statements
 from neardup.store.frequencies import store_frequencies
 from neardup.store.missing import MissingPages
 from neardup.store.outage import Outage
+from neardup.store.page_links import store_links
 from neardup.store.pairs import store_pairs
 from neardup.store.pending_batch import Batch, halves, split
 from neardup.store.refusal import another_page, is_refusal, may_be_refusal
+from neardup.store.texts import store_texts
 from neardup.store.types import storable, stored_host
 from neardup.store.url_rules import store_rules
 from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy import Connection
 
     from neardup.detection.document_frequencies import DocumentFrequencies
+    from neardup.store.page_links import StoredLinks
     from neardup.store.store import Store
     from neardup.store.url_rules import UrlRules
     from neardup.text.headline import Headline
@@ -45,7 +50,7 @@ class Writer:
     """Stores the verdicts of one crawl.
 
     A batch is written when ``batch_rows`` have gathered or the oldest row has waited ``batch_seconds``. Each
-    batch is one transaction of page rows, relations, withheld links and, with ``history``, versions of pages
+    batch is one transaction of page rows, relations, links and, with ``history``, versions of pages
     (:mod:`neardup.store.history`). A batch also has what ``frequencies`` have learned of hosts meanwhile,
     and now and then what ``rules`` have learned of URLs. A batch that is tried twice does no harm.
 
@@ -58,9 +63,9 @@ class Writer:
     logged and counted in ``rows_rejected``. The rest of the batch is stored. A duplicate whose canonical page
     is not there is stored as ``new``.
 
-    ``put``, ``links_withheld`` and ``flag`` are called by one thread, take microseconds and never touch the
-    database. A crash of the process can lose what these methods were given in the last ``batch_seconds``. A
-    crash can also lose what the database had not yet taken.
+    ``put``, ``links_withheld``, ``put_links`` and ``flag`` are called by one thread, take microseconds and
+    never touch the database. A crash of the process can lose what these methods were given in the last
+    ``batch_seconds``. A crash can also lose what the database had not yet taken.
     """
 
     def __init__(
@@ -103,8 +108,10 @@ class Writer:
         dialect = store.engine.dialect.name
         self._upsert_page = statements.upsert_page(dialect)
         self._upsert_relation = statements.upsert_relation(dialect)
+        self._upsert_links = statements.upsert_links(dialect)
         self._upsert_frequencies = statements.upsert_frequencies(dialect)
         self._upsert_rule = statements.upsert_rule(dialect)
+        self._upsert_text = statements.upsert_text(dialect)
         self._thread = threading.Thread(target=self._run, name="neardup-writer", daemon=True)
         self._thread.start()
 
@@ -133,6 +140,12 @@ class Writer:
             self._gathering.links[page_id] = links
             self._wake_when_full()
 
+    def put_links(self, page_id: int, links: StoredLinks) -> None:
+        """Have the links of a page stored, whose verdict was put before."""
+        with self._changed:
+            self._gathering.page_links[page_id] = links
+            self._wake_when_full()
+
     def flag(self, page_id: int) -> None:
         """Have it stored that a canonical page, whose verdict was put before or stored earlier, has been
         flagged.
@@ -149,35 +162,23 @@ class Writer:
             self._gathering.reconciled[pair.duplicate_id] = pair, datetime.now(UTC)
             self._wake_when_full()
 
-    def put_frequencies(self, *, all_changed: bool = True) -> None:
-        """Have it stored what has been learned of hosts: of all that are not stored as they are, or of those
-        that have grown much.
+    def put_learned(self, *, all_changed: bool = True) -> None:
+        """Have it stored what has been learned of hosts and URLs, as far as it is not stored as it is.
 
-        Takes milliseconds for a host, so the thread of the crawl leaves it to others. A page that the crawl
-        counts meanwhile may be counted in part.
+        Without ``all_changed`` only hosts of which much is new, and URLs if the last time was a while ago.
+
+        Takes milliseconds for a host or a thousand rules, so the thread of the crawl leaves it to others. A
+        page that the crawl counts meanwhile may be counted in part.
         """
-        if self.frequencies is None:
-            return
-        found: dict[str, tuple[int, bytes]] = {}
-        with suppress(RuntimeError):  # a host was met while they were listed; the next batch has them
-            for host, pages, counts in self.frequencies.to_store(all_changed=all_changed):
-                found[host] = pages, counts
+        frequencies: dict[str, tuple[int, bytes]] = {}
+        if self.frequencies is not None:
+            with suppress(RuntimeError):  # a host was met while they were listed; the next batch has them
+                for host, pages, counts in self.frequencies.to_store(all_changed=all_changed):
+                    frequencies[host] = pages, counts
+        rules = {} if self.rules is None else self.rules.to_store(all_changed=all_changed)
         with self._changed:
-            self._gathering.frequencies |= found
-            self._changed.notify_all()
-
-    def put_rules(self, *, all_changed: bool = True) -> None:
-        """Have it stored what has been learned of URLs: all rules that are not stored as they are.
-
-        Without ``all_changed`` only if the last time was a while ago.
-
-        Takes milliseconds for a thousand rules, so the thread of the crawl leaves it to others.
-        """
-        if self.rules is None:
-            return
-        found = self.rules.to_store(all_changed=all_changed)
-        with self._changed:
-            self._gathering.rules |= found
+            self._gathering.frequencies |= frequencies
+            self._gathering.rules |= rules
             self._changed.notify_all()
 
     def stored_id(self, page_id: int) -> int:
@@ -257,8 +258,7 @@ class Writer:
             while len(self._gathering) < self.batch_rows and not (self._closing or self._hurried):
                 if not self._changed.wait(deadline - monotonic()):
                     break
-        self.put_frequencies(all_changed=False)
-        self.put_rules(all_changed=False)
+        self.put_learned(all_changed=False)
         with self._changed:
             now, self._gathering = split(self._gathering)
             self._writing = [now] if now else []
@@ -374,22 +374,11 @@ class Writer:
                     connection.execute(statements.DELETE_RELATIONS, {"ids": others})
                 if relations:
                     connection.execute(self._upsert_relation, relations)
+                self._store_texts(connection, last)
                 if self.history:
                     by_id = {self.stored_id(page): seen for page, seen in visits.items()}
                     versions = history.add_versions(connection, self.crawl_id, by_id)
-            if batch.links:
-                connection.execute(
-                    statements.SET_LINKS_WITHHELD,
-                    [
-                        {"page_id": self.stored_id(page), "links": links}
-                        for page, links in batch.links.items()
-                    ],
-                )
-            if batch.flags:
-                connection.execute(
-                    statements.SET_FLAGGED,
-                    [{"page_id": self.stored_id(page), "at": at} for page, at in batch.flags.items()],
-                )
+            with_links = self._write_about_pages(connection, batch)
             if batch.reconciled:
                 pairs = [self._relation_row(pair, at) for pair, at in batch.reconciled.values()]
                 stored, changed = store_pairs(connection, pairs, self._upsert_relation, batch_id)
@@ -403,7 +392,34 @@ class Writer:
         with self._changed:
             self._dropped |= dropped | {self.stored_id(page) for page in orphans}
         self.batches += 1
-        self.rows_written += len(last) + len(relations) + versions
+        self.rows_written += len(last) + len(relations) + versions + with_links
+
+    def _store_texts(self, connection: Connection, visits: Mapping[int, tuple[Verdict, datetime]]) -> None:
+        texts = {
+            self.stored_id(page): (verdict.text, seen)
+            for page, (verdict, seen) in visits.items()
+            if verdict.text is not None
+        }
+        if texts:
+            store_texts(connection, self._upsert_text, texts)
+
+    def _write_about_pages(self, connection: Connection, batch: Batch) -> int:
+        """Write what is told of pages that are stored; returns of how many pages the links are new."""
+        with_links = 0
+        if batch.links:
+            connection.execute(
+                statements.SET_LINKS_WITHHELD,
+                [{"page_id": self.stored_id(page), "links": links} for page, links in batch.links.items()],
+            )
+        if batch.page_links:
+            of_pages = {self.stored_id(page): links for page, links in batch.page_links.items()}
+            with_links = store_links(connection, self._upsert_links, self.crawl_id, of_pages)
+        if batch.flags:
+            connection.execute(
+                statements.SET_FLAGGED,
+                [{"page_id": self.stored_id(page), "at": at} for page, at in batch.flags.items()],
+            )
+        return with_links
 
     def _may_have_relation(self, page: int, verdict: Verdict) -> bool:
         """Whether a relation of a page that is no duplicate may be stored.

@@ -44,6 +44,9 @@ MOST_RECENT = 500
 PRIOR = 0.3
 """Probability that a page is a copy of its partner, before anything is known."""
 
+PRIOR_OF_ALIAS = 0.9
+"""The same, of a page whose URL has another scheme, or ``www.`` more or less."""
+
 WEIGHT = 3.0
 """Trials that the share of a more general context counts for in a more special one."""
 
@@ -114,11 +117,12 @@ class HostRules:
             del self.contexts[context]
             self._weigh(context)
 
-    def estimate(self, contexts: tuple[Context, ...]) -> Estimate | None:
+    def estimate(self, contexts: tuple[Context, ...], *, is_alias: bool = False) -> Estimate | None:
         """What the contexts of a slot say, from general to special; None: not enough is known, or one of them
-        is banned.
+        is banned. Of an alias enough is known before the first trial.
         """
-        probability, lower, supported = PRIOR, 0.0, None
+        probability, lower = PRIOR_OF_ALIAS if is_alias else PRIOR, 0.0
+        supported = contexts[0] if is_alias else None
         for context in contexts:
             evidence = self.contexts.get(context)
             if evidence is None:

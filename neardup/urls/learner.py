@@ -9,7 +9,7 @@ from neardup.address import registered_domain
 from neardup.urls.evidence import MIN_LOWER
 from neardup.urls.host_rules import Estimate, HostRules
 from neardup.urls.memory import Bucket, Memory, Page
-from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, parts_of
+from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Place, differences, page_key, places
 
@@ -52,6 +52,9 @@ _CLEARLY = 0.05
 """By so much rules together must be surer than one rule alone, which is easier to understand."""
 
 
+_NOTHING_LEARNED = HostRules()
+
+
 class _Partners(NamedTuple):
     """Known pages whose URLs differ from one in a slot, and their history."""
 
@@ -71,7 +74,7 @@ class Learner:
     does not matter here". The trial is a hit if the page is in the cluster of a partner. Trials count in
     contexts from general to special: the host, the directory, the file. The estimate for a URL goes the same
     way. Each context draws it towards its own share of hits. The last word has the history of the page
-    itself.
+    itself. http and https, with ``www.`` and without, are aliases: likely copies before the first trial.
 
     Trials are forgotten in time, so sites may change. A rule predicts when it has trials enough, from
     different clusters and directories. An active rule that goes wrong is revoked.
@@ -201,13 +204,18 @@ class Learner:
         :attr:`generation` has risen.
         """
         parts = parts_of(url)
-        host = None if parts is None else self._hosts.get(parts.host)
-        if parts is None or host is None:
+        if parts is None:
             return None
+        host = self._hosts.get(parts.host, _NOTHING_LEARNED)
         best: Prediction | None = None
         for place in places(parts, host.reduced(parts)):
             partners = self._partners(parts, place, url)
-            estimate = host.estimate(_contexts(place, partners.pages)) if partners.pages else None
+            if not partners.pages:
+                continue
+            is_alias = place.contexts[0][0] is Slot.HOST and without_alias(url) in {
+                without_alias(page.url) for page in partners.pages
+            }
+            estimate = host.estimate(_contexts(place, partners.pages), is_alias=is_alias)
             if estimate is None:
                 continue
             history = partners.history
@@ -221,6 +229,24 @@ class Learner:
         if trap is None or trap.lower < MIN_LOWER or (best and best.probability >= trap.probability):
             return best
         return _prediction(trap.probability, trap, parts.host, None)
+
+    def rules_about(self, url: str) -> Iterator[LearnedRule]:
+        """The active and pinned rules about parts that a URL has, of each part the most special one.
+
+        A rule predicts something only of a URL with a partner: a known page whose URL differs in that part.
+        """
+        parts = parts_of(url)
+        host = None if parts is None else self._hosts.get(parts.host)
+        if parts is None or host is None:
+            return
+        left = host.reduced(parts)
+        chains = [place.contexts for place in places(parts, left)]
+        for chain in (*chains, (_trap(parts),)):
+            if chain[0][0] is Slot.TOGETHER and not left.gone:
+                continue
+            context = next((context for context in reversed(chain) if host.is_active(context)), None)
+            if context is not None:
+                yield host.contexts[context].learned(parts.host, context)
 
     def rules(self) -> Iterator[LearnedRule]:
         """All rules with their evidence, as SQL keeps them and :meth:`from_rules` takes them."""

@@ -24,6 +24,7 @@ OPAQUE = "~"
 
 _INDEX = re.compile(r"(?:index|default)\.[a-z]{3,5}", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(?:html?|xhtml|php|aspx?|jsp)", re.IGNORECASE)
+_ALIAS = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
 _ID = re.compile(r"[0-9A-Za-z_=.~-]{12,}")
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
@@ -78,6 +79,15 @@ def parts_of(url: str) -> Parts | None:
         return None
     origin = f"{split.scheme}://{host}" if port is None else f"{split.scheme}://{host}:{port}"
     return Parts(origin, host, segments, tuple(pairs))
+
+
+def without_alias(url: str) -> str:
+    """A URL of the web without its scheme and ``www.``, which hardly ever matter.
+
+    >>> without_alias("https://www.a.example/x") == without_alias("http://a.example/x")
+    True
+    """
+    return _ALIAS.sub("", url, count=1)
 
 
 def is_opaque(segment: str) -> bool:

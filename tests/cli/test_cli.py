@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawler.spiders.site import SiteSpider
-from neardup.cli import check
 from neardup.cli.main import VERBS, main
+from neardup.collection import lookup
 from neardup.detection.detector import Detector, DetectorOptions
 from neardup.fingerprint.scheme import Scheme
 from neardup.store.schema import VERSION_TABLE
@@ -151,7 +151,7 @@ class TestCheck:
     def test_an_exact_copy_behind_more_pages_of_the_same_words_than_are_looked_at(
         self, tmp_path: Path, output: Output, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(check, "MOST_VERIFIED", 2)
+        monkeypatch.setattr(lookup, "MOST_VERIFIED", 2)
         url = f"sqlite:///{tmp_path}/n.db"
         texts = [shuffled(" ".join(f"word{i}" for i in range(60)), seed) for seed in range(9)]
         with Store.open(url, scheme=str(Scheme())) as store:
@@ -201,7 +201,7 @@ class TestCheck:
             writer.put(
                 detector.examine_html("http://a.example/1", f"<title>Function alpha</title><p>{template} a")
             )
-            writer.put_frequencies()
+            writer.put_learned()
             writer.close()
         for title, verdict, evidence in (
             ("Function alpha", "duplicate", "whole"),

@@ -21,7 +21,7 @@ from neardup.store.store import Store
 from neardup.store.url_rules import UrlRules
 from neardup.urls.learner import Learner
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
-from tests.support.databases import BACKENDS, new_database
+from tests.support.databases import MYSQL_SLOWLY, new_database
 from tests.support.stores import SHOPS, rules_of, taught, upgraded, write
 from tests.support.verdicts import page
 
@@ -36,7 +36,7 @@ HOST = "a.example"
 SID = Rule(HOST, Slot.PARAMETER, "sid")
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=MYSQL_SLOWLY)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A store with what a crawl has learned of two hosts, on each kind of server in turn."""
     with new_database(request.param, tmp_path) as url:
@@ -525,3 +525,48 @@ class TestImport:
 
     def test_no_file(self, one: str, run: Run, tmp_path: Path) -> None:
         assert "no rules can be read there" in run(one, "import", str(tmp_path), code=1)[1]
+
+
+class TestOfOneUrl:
+    """``neardup show URL`` names the rules about the URL, whether its page is stored or not."""
+
+    @staticmethod
+    def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+        assert main(["show", *arguments]) == code
+        return capsys.readouterr().out
+
+    def test_of_a_page_that_was_never_fetched(
+        self, database: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        url = f"http://{HOST}/{SHOPS[0]}/list.html?id=3&sid=new"
+
+        text = self.shown(capsys, url, "--database", database)
+        told = json.loads(self.shown(capsys, url, "--database", database, "--format", "json"))
+
+        assert text.startswith(f"{url}\n  is not stored\n\nRules about its URL\n")
+        assert "parameter 'sid' does not matter" in text
+        assert told["url"] == url
+        says = [rule["says"] for rule in told["rules"]]
+        assert says.count("parameter 'sid' does not matter") == 1
+        assert "parameter 'id' does not matter" not in says
+        assert all(rule["host"] == HOST and rule["state"] == "active" for rule in told["rules"])
+
+    def test_of_a_stored_page_without_any(self, one: str, capsys: pytest.CaptureFixture[str]) -> None:
+        text = self.shown(capsys, f"http://{HOST}/", "--database", one)
+        told = json.loads(self.shown(capsys, f"http://{HOST}/", "--database", one, "--format", "json"))
+
+        assert "Rules" not in text
+        assert told["rules"] == []
+
+    def test_a_banned_rule_says_nothing(self, one: str, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+        url = f"http://{HOST}/{SHOPS[0]}/list.html?sid=new"
+        numbers = [
+            of.key.hex()
+            for rule, of in stored(one).items()
+            if rule.slot in {Slot.PARAMETER, Slot.QUERY, Slot.TOGETHER}
+        ]
+        before = json.loads(self.shown(capsys, url, "--database", one, "--format", "json"))
+        run(one, "ban", *numbers)
+        self.shown(capsys, url, "--database", one, code=1)
+
+        assert before["rules"]

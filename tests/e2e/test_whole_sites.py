@@ -195,18 +195,7 @@ class TestViews:
             without, done = run(served, {}), run(served, addon)
 
         assert len(without.found) < 20
-        assert requests_until(done, 18) <= 100
-
-
-def requests_until(done: Outcome, count: int) -> int:
-    """How many requests were made until so many pages were found."""
-    seen: set[str] = set()
-    for number, request in enumerate(done.requests, 1):
-        if request.key is not None:
-            seen.add(request.key)
-        if len(seen) >= count:
-            return number
-    raise AssertionError(f"only {len(seen)} of {count} pages were found")
+        assert done.requests_until(18) <= 100
 
 
 class TestEndlessSpaces:

@@ -81,7 +81,11 @@ def taught() -> Learner:
 
 
 def predictions(predict: Predict = Predict.DEFER, learner: Learner | None = None) -> Predictions:
-    return Predictions(get_crawler(Callbacks), predict, learner or taught())
+    """Those of a crawl that has read enough copies without links of their own."""
+    of = Predictions(get_crawler(Callbacks), predict, learner or taught())
+    for place in range(40):
+        of.copy_read(f"{SITE}/item{place}?sid=read", [f"{SITE}/item{place}?sid=next"])
+    return of
 
 
 def link(url: str = KNOWN, band: int = 0, **kwargs: Any) -> Request:
@@ -298,6 +302,13 @@ class TestDropped:
         assert self.drop_all(again, 400) == made  # the same ones in each crawl
         assert (stat(of, "/explored"), stat(of, "/dropped")) == (made, 400 - made)
 
+    def test_not_if_such_copies_have_links_of_their_own(self) -> None:
+        of = predictions(Predict.DROP)
+        for place in range(10):
+            of.copy_read(f"{SITE}/item{place}?sid=read", [f"{SITE}/item1?sid=next", f"{SITE}/only-here"])
+
+        assert self.drop_all(of, 100) == 100
+
     @pytest.mark.parametrize("slot", [Slot.SEGMENT, Slot.TRAP])
     def test_never_by_rules_that_may_lose_versions(self, slot: Slot) -> None:
         prediction = taught().predict(KNOWN)
@@ -305,8 +316,8 @@ class TestDropped:
 
         sure = prediction._replace(probability=1.0, lower=1.0)
 
-        assert module._is_sure(sure)
-        assert not module._is_sure(sure._replace(rule=Rule("shop.example", slot, "1")))
+        assert module.is_sure(sure)
+        assert not module.is_sure(sure._replace(rule=Rule("shop.example", slot, "1")))
 
     def test_is_deferred_if_it_is_not_sure_enough(self) -> None:
         learner = Learner()
@@ -336,8 +347,20 @@ class TestDropped:
         assert all(request.dont_filter and request.priority == 0 for request in again)
         assert [of.look_at(request) for request in again].count(None) > 0
 
+    def test_is_queued_again_when_such_copies_are_found_to_have_links_of_their_own(self) -> None:
+        of = predictions(Predict.DROP)
+        self.drop_all(of, 40)
+        assert of.dropped_in_error() == []
+
+        for place in range(10):
+            of.copy_read(f"{SITE}/item{place}?sid=read", [f"{SITE}/only-here{place}"])
+
+        again = of.dropped_in_error()
+        assert sorted(request.url for request in again) == sorted(set(self.urls(40)) - self.explored())
+        assert stat(of, "/dropped") == stat(of, "/requeued") == len(again)
+
     def explored(self) -> set[str]:
-        return {url for url in self.urls(40) if module._is_explored(url)}
+        return {url for url in self.urls(40) if module.is_explored(url)}
 
     def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MOST_DROPPED", 10)
@@ -424,7 +447,7 @@ class TestSchedulers:
     def test_without_priorities_predictions_are_recorded(self, caplog: pytest.LogCaptureFixture) -> None:
         crawler = get_crawler(Callbacks, {"SCHEDULER": NoPriorities})
 
-        of = Predictions.of_crawl(crawler, Predict.DROP, taught())
+        of = Predictions.of_crawl(crawler, Predict.DROP, taught(), None)
 
         assert of.predict is Predict.RECORD
         assert "not known to make requests in the order of their priorities" in caplog.text
@@ -434,6 +457,36 @@ class TestSchedulers:
 def test_setting_is_checked(value: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"NEARDUP_PREDICT must be one of off, record, defer, drop"):
         Options.from_settings(Settings({"NEARDUP_PREDICT": value}))
+
+
+@pytest.mark.parametrize("value", ["much", 0, 1, -0.1, float("nan"), ""])
+def test_loss_budget_is_checked(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=rf"NEARDUP_LOSS_BUDGET must be a share.*not {value!r}"):
+        Options.from_settings(Settings({"NEARDUP_LOSS_BUDGET": value}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "predict", "reason"),
+    [
+        ({}, Predict.RECORD, "no request waits with NEARDUP_ACTION or NEARDUP_PREDICT = 'record'"),
+        (
+            {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"},
+            Predict.DEFER,
+            "what waits in the queue of scrapy_redis.scheduler.Scheduler is not known",
+        ),
+    ],
+    ids=["record", "scrapy-redis"],
+)
+def test_where_nothing_can_be_audited_a_warning_says_so(
+    settings: dict[str, Any], predict: Predict, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if settings:
+        pytest.importorskip("scrapy_redis")
+
+    of = Predictions.of_crawl(get_crawler(Callbacks, settings), predict, taught(), 0.01)
+
+    assert of.audit is None
+    assert f"NEARDUP_LOSS_BUDGET is not heeded, and the crawl makes all requests: {reason}" in caplog.text
 
 
 @pytest.fixture
@@ -452,17 +505,6 @@ def run(served: Served, settings: dict[str, Any]) -> Outcome:
     limits = {"CLOSESPIDER_PAGECOUNT": served.site.most_requests} if served.site.most_requests else {}
     done = crawl(spiders.FollowSpider, {**order, **limits, **settings}, start=served.start)
     return Outcome(list(served.log), done.items, done.stats)
-
-
-def requests_until(done: Outcome, number: int) -> int:
-    """How many requests were made until so many pages were found."""
-    seen: set[str] = set()
-    for made, request in enumerate(done.requests, 1):
-        if request.key is not None:
-            seen.add(request.key)
-        if len(seen) >= number:
-            return made
-    raise AssertionError(f"only {len(seen)} of {number} pages were found")
 
 
 def predicted(done: Outcome, name: str = "") -> int:
@@ -495,6 +537,7 @@ class TestWholeSites:
         assert done.stats.get("neardup/failures", 0) == 0
         assert "log_count/ERROR" not in done.stats
 
+    @pytest.mark.slow
     def test_new_pages_come_first(self, addon: dict[str, Any]) -> None:
         with serve_site(Forum(60)) as served:
             one = addon | {"CONCURRENT_REQUESTS": 1}
@@ -502,7 +545,7 @@ class TestWholeSites:
             done = run(served, one)
 
         most = -(-99 * len(served.site.keys) // 100)
-        assert requests_until(done, most) < 0.7 * requests_until(off, most)
+        assert done.requests_until(most) < 0.7 * off.requests_until(most)
         assert predicted(off) == 0
         assert predicted(done, "/deferred") > 100
         assert predicted(done, "/right") > 9 * predicted(done, "/wrong")
@@ -524,8 +567,18 @@ class TestWholeSites:
         assert done.found == served.site.keys
         assert done.stats["finish_reason"] == "finished"
 
+    @pytest.mark.slow
+    def test_copies_with_links_of_their_own_are_not_dropped(self, addon: dict[str, Any]) -> None:
+        """Of some articles, only near-copies of others know: their old revisions."""
+        with serve_site(Wiki(200)) as served:
+            done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
+
+        assert done.found == served.site.keys
+        assert predicted(done, "/dropped") > 20
+
+    @pytest.mark.slow
     def test_dropping_saves_requests(self, addon: dict[str, Any]) -> None:
-        with serve_site(Forum(100)) as served:
+        with serve_site(Forum(150)) as served:
             without = run(served, {})
             done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
 
@@ -556,6 +609,7 @@ class TestWholeSites:
         assert done.found == site.keys
         assert done.stats["finish_reason"] == "finished"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "settings",
         [{"NEARDUP_PREDICT": "record"}, {"NEARDUP_ACTION": "record"}, {"SCHEDULER": NoPriorities}],
@@ -599,6 +653,7 @@ class TestWholeSites:
         assert done.neardup("duplicates") == 55
         assert done.neardup("predicted") == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("predict", ["defer", "drop"])
     def test_stopped_crawl_goes_on_where_it_was(
         self, predict: str, addon: dict[str, Any], tmp_path: Path
@@ -623,6 +678,41 @@ class TestWholeSites:
             assert set(made) == asked
         found = {request.key for request in without.requests if request.target in made}
         assert found == without.found
+
+    @pytest.mark.slow
+    def test_loss_budget_ends_the_crawl(
+        self, addon: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """And a run without it makes what is left."""
+        settings = addon | {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
+        with caplog.at_level(logging.INFO), serve_site(Forum(100)) as served:
+            without = run(served, {})
+            done = run(served, settings | {"NEARDUP_LOSS_BUDGET": 0.1})
+            rest = run(served, settings)
+
+        audit = {name: done.stats.get(f"neardup/audit/{name}", 0) for name in ("sampled", "unique", "left")}
+        assert done.stats["finish_reason"] == "neardup_loss_budget"
+        assert len(without.found - done.found) <= 0.1 * len(without.found)
+        assert audit["sampled"] > 30
+        assert len(done.requests) + audit["left"] == len(without.requests)
+        assert f"that the {audit['left']} requests that are left lead to at most 0.1" in caplog.text
+        assert rest.stats["finish_reason"] == "finished"
+        asked = {request.target for request in [*done.requests, *rest.requests]}
+        assert asked == {request.target for request in without.requests}
+        assert len(rest.requests) == audit["left"] + 1  # the start request once more
+
+    @pytest.mark.slow
+    def test_loss_budget_goes_on_with_a_job(self, addon: dict[str, Any], tmp_path: Path) -> None:
+        settings = addon | {"JOBDIR": str(tmp_path / "job"), "NEARDUP_LOSS_BUDGET": 0.1}
+        with serve_site(Forum(100)) as served:
+            without = run(served, {})
+            first = run(served, settings | {"CLOSESPIDER_PAGECOUNT": 150})
+            done = run(served, settings)
+
+        assert first.stats["finish_reason"] == "closespider_pagecount"
+        assert done.stats["finish_reason"] == "neardup_loss_budget"
+        assert len(first.requests) + len(done.requests) < len(without.requests)
+        assert len(without.found - first.found - done.found) <= 0.1 * len(without.found)
 
     def test_summary_says_what_came_of_it(
         self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture

@@ -15,7 +15,8 @@ from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.verdict import Kind
 from neardup.fingerprint.scheme import Scheme
 from neardup.store.check import INVARIANTS, check
-from neardup.store.schema import TABLES, crawls, duplicate_values, simhash_values
+from neardup.store.page_links import FOLLOWED, StoredLinks, encoded
+from neardup.store.schema import TABLES, crawls, duplicate_values, page_links, simhash_values
 from neardup.store.stats import settings_by_crawl
 from neardup.store.store import Store
 from tests.support.crawling import crawl
@@ -59,8 +60,17 @@ def store(database_url: str) -> Iterator[Store]:
             ],
         ):
             crawl_id = opened.begin_crawl(spider="s", settings={})
-            write(opened, *verdicts, crawl=crawl_id, history=True, rules=taught(None, "a.example"))
+            links = {verdicts[0].page_id or 0: StoredLinks(encoded({1: 0}), encoded({1: FOLLOWED, 3: 0}))}
+            write(
+                opened,
+                *verdicts,
+                crawl=crawl_id,
+                history=True,
+                rules=taught(None, "a.example"),
+                page_links=links,
+            )
             opened.finish_crawl(crawl_id, reason="finished", counts={})
+        execute(opened, f"INSERT INTO page_ranks (page_id, pagerank) VALUES ({LATER}, 0.25)")
         execute(opened, "UPDATE crawls SET reconciled_batches = batches")
         yield opened
 
@@ -116,6 +126,9 @@ BREAKS = {
     "crawls of pages are there": f"UPDATE simhash_values SET last_crawl_id = 9 WHERE id = {ALONE}",
     "crawls of relations are there": "UPDATE duplicate_values SET crawl_id = 9",
     "versions belong to pages and crawls": "UPDATE page_versions SET page_id = 9",
+    "links belong to pages and crawls": f"UPDATE page_links SET page_id = 9 WHERE page_id = {LATER}",
+    "links can be read": "",
+    "ranks belong to pages": "UPDATE page_ranks SET pagerank = 0",
     "visits are in order": (
         f"UPDATE simhash_values SET last_seen = '2001-01-01 00:00:00.000000' WHERE id = {ALONE}"
     ),
@@ -134,7 +147,10 @@ BREAKS = {
 """What breaks each invariant and, but for what cannot be told from it, no other."""
 
 IMPLIED = {
-    "pages of relations are there": ["versions belong to pages and crawls"],
+    "pages of relations are there": [
+        "links belong to pages and crawls",
+        "versions belong to pages and crawls",
+    ],
     "ids are those of the first crawl": ["crawls of pages are in order"],
     WITHIN_THE_RULE: ["distances are true", "percentages are true"],
 }
@@ -155,6 +171,8 @@ def test_each_is_found(store: Store) -> None:
         with store.engine.connect() as connection:  # nothing is committed
             if name == "one relation a page":
                 copy_row(connection, duplicate_values, id=99)
+            elif name == "links can be read":
+                connection.execute(sa.update(page_links).values(links=b"\x80"))
             elif name == "one page an address":
                 copy_row(connection, simhash_values, ALONE, id=PAGES_PER_CRAWL + 9)
             else:

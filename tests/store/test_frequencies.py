@@ -19,7 +19,7 @@ from neardup.store import frequencies as stored
 from neardup.store import removal
 from neardup.store.schema import document_frequencies
 from neardup.text.headline import none
-from tests.support.stores import frequencies_of, learned, write
+from tests.support.stores import fail_twice, frequencies_of, learned, write
 from tests.support.verdicts import page
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class TestStored:
         writer.put(page(1, "http://a.example/"))
         writer.flush()
         in_between = frequencies_of(store)
-        writer.put_frequencies()
+        writer.put_learned()
         writer.close()
 
         assert set(in_between) == {"a.example"}
@@ -103,14 +103,7 @@ class TestStored:
         assert (writer.rows_rejected, writer.backlog) == (0, 0)
 
     def test_nothing_is_lost_while_the_database_is_locked(self, store: Store) -> None:
-        failures: list[str] = []
-
-        def fail_twice(connection: object, cursor: object, statement: str, *_: object) -> None:
-            if statement.startswith("INSERT INTO document_frequencies") and len(failures) < 2:
-                failures.append(statement)
-                raise sa.exc.OperationalError(statement, {}, Exception("database is locked"))
-
-        sa.event.listen(store.engine, "before_cursor_execute", fail_twice)
+        failures = fail_twice(store, "INSERT INTO document_frequencies")
         writer = write(store, page(1, "u"), frequencies=learned({"a.example": 9}))
 
         assert (len(failures), writer.retries, writer.rows_rejected) == (2, 2, 0)

@@ -21,7 +21,8 @@ from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.scheme import Scheme
 from neardup.store import election, removal
-from neardup.store.schema import TABLES, crawls, simhash_values
+from neardup.store.page_links import StoredLinks, encoded
+from neardup.store.schema import TABLES, crawls, page_ranks, simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import crawl
 from tests.support.databases import new_database
@@ -267,6 +268,21 @@ class TestCrawls:
         with store.reading() as connection:
             assert list(removal.crawl_ids(connection)) == [first, third]
 
+    def test_links_and_ranks_go_with_their_pages_and_crawls(self, store: Store) -> None:
+        links = {number: StoredLinks(encoded({number: 0}), encoded({1: 0, 2: 0})) for number in (1, 2, 3)}
+        for pages in ((1, 2), (2, 3)):
+            crawl_id = store.begin_crawl(spider="s", settings={})
+            verdicts = [page(number, f"http://a.example/{number}") for number in pages]
+            write(store, *verdicts, crawl=crawl_id, page_links={number: links[number] for number in pages})
+        with store.begin_write() as connection:
+            connection.execute(sa.insert(page_ranks), [{"page_id": n, "pagerank": n / 6} for n in (1, 2, 3)])
+
+        remove_all(removal.remove_crawl(store, 2, RULE))
+
+        tables = tables_of(store)
+        assert [(row["crawl_id"], row["page_id"]) for row in tables["page_links"]] == [(1, 1), (1, 2)]
+        assert [row["page_id"] for row in tables["page_ranks"]] == [1, 2]
+
     def test_a_new_crawl_never_gets_the_ids_of_pages_that_stayed(self, store: Store) -> None:
         first, second = (store.begin_crawl(spider=name, settings={}) for name in "ab")
         of_second = second * PAGES_PER_CRAWL + 1
@@ -466,8 +482,12 @@ class TestCommands:
             "simhash_values": 6,
             "duplicate_values": 3,
             "page_versions": 4,
+            "page_links": 0,
+            "page_ranks": 0,
             "document_frequencies": 0,
             "url_rules": 0,
+            "decisions": 0,
+            "page_texts": 0,
         }
         assert told["disk"][0]["bytes"] > 10_000
         assert told["kinds"] == [{"kind": "duplicate", "pages": 3}, {"kind": "new", "pages": 3}]

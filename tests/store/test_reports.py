@@ -15,7 +15,7 @@ from neardup.fingerprint import hamming
 from neardup.fingerprint.scheme import Scheme
 from neardup.store import page_report, reports
 from neardup.store.reports import Cluster, Crossing, Filters, Share
-from neardup.store.schema import duplicate_values, simhash_values
+from neardup.store.schema import duplicate_values, page_ranks, simhash_values
 from neardup.store.store import Store
 from tests.support.stores import upgraded, write
 from tests.support.verdicts import duplicate, fingerprint, page
@@ -188,6 +188,15 @@ class TestReports:
         assert reports.largest_clusters(connection, ALL, limit=10) == clusters
         assert reports.largest_clusters(connection, ALL, limit=1) == clusters[:1]
 
+    def test_clusters_of_highest_pagerank(self, connection: sa.Connection) -> None:
+        largest, linked = reports.largest_clusters(connection, ALL, limit=2)
+
+        assert reports.largest_clusters(connection, ALL, limit=2, by_rank=True) == [largest, linked]
+        connection.execute(sa.insert(page_ranks).values(page_id=5, pagerank=0.25))
+
+        for filters in (ALL, Filters(host="b.example")):
+            assert reports.largest_clusters(connection, filters, limit=1, by_rank=True) == [linked]
+
     @pytest.mark.parametrize(
         ("filters", "pages"),
         [
@@ -268,6 +277,10 @@ class TestPageReport:
             "simhash_values": 8,
             "duplicate_values": 4,
             "page_versions": 0,
+            "page_links": 0,
+            "page_ranks": 0,
             "document_frequencies": 0,
             "url_rules": 0,
+            "decisions": 0,
+            "page_texts": 0,
         }

@@ -21,7 +21,8 @@ from neardup.fingerprint.scheme import Scheme
 from neardup.store import removal, transfer
 from neardup.store.archive import formats, jsonlines, parquet
 from neardup.store.archive.layout import Header
-from neardup.store.schema import TABLES
+from neardup.store.page_links import StoredLinks
+from neardup.store.schema import TABLES, page_ranks
 from neardup.store.store import Store
 from neardup.text.headline import of_texts
 from tests.support.crawling import crawl
@@ -74,7 +75,10 @@ def fill(store: Store) -> None:
         history=True,
         frequencies=learned({"a.example": 3}),
         rules=taught(None, "a.example"),
+        page_links={page_id: StoredLinks(b"\x04", bytes(range(128))) for page_id in (1, 5)},
     )
+    with store.begin_write() as connection:
+        connection.execute(sa.insert(page_ranks).values(page_id=5, pagerank=1 / 3))
 
 
 def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -115,7 +119,7 @@ def export(url: str, path: Path) -> Path:
 class TestRoundTrip:
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
-        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 1, RULES]
+        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 2, 1, 1, RULES, 0, 0]
         with (
             new_database("postgresql", tmp_path) as first,
             new_database("mysql", tmp_path) as second,
@@ -176,8 +180,8 @@ class TestRoundTrip:
         with Store.open(source, scheme=None) as store, transfer.snapshot_of(store) as connection:
             parts = [len(rows) for _, rows in transfer.stored_rows(connection, asked.append)]
 
-        assert parts == [2, 1000, 1000, 100, 2, 5, 1, RULES]
-        assert asked == [2, 1002, 2002, 2102, 2104, 2109, 2110, 2110 + RULES]
+        assert parts == [2, 1000, 1000, 100, 2, 5, 2, 1, 1, RULES]
+        assert asked == [2, 1002, 2002, 2102, 2104, 2109, 2111, 2112, 2113, 2113 + RULES]
 
 
 class TestExport:
@@ -190,15 +194,19 @@ class TestExport:
             "simhash_values": 2100,
             "duplicate_values": 2,
             "page_versions": 5,
+            "page_links": 2,
+            "page_ranks": 1,
             "document_frequencies": 1,
             "url_rules": RULES,
+            "decisions": 0,
+            "page_texts": 0,
         }
         assert (header["neardup"], header["scheme"]) == (1, str(Scheme()))
         assert (crawl_row["table"], crawl_row["id"]) == ("crawls", 1)
         assert rows[1]["hash_value"] == "0xffffffffffffffff"
         assert rows[2]["hash_value"] is None
         assert [
-            (row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-4 - RULES : -2 - RULES]
+            (row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-7 - RULES : -5 - RULES]
         ] == [
             (5, "0x0000000000000005", None),
             (5, "0x0000000000000004", 1),
@@ -274,7 +282,7 @@ def edited(path: Path, number: int, edit: Callable[[dict[str, Any]], object]) ->
 class TestRefusals:
     """Line 1 is the header, lines 2 and 3 are the crawls.
 
-    The first page is line 4, the first relation line 2104, the first version line 2106, the host line 2111.
+    The first page is line 4, the first relation line 2104, the first version line 2106, the host line 2114.
     """
 
     def refused(self, path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -291,13 +299,13 @@ class TestRefusals:
             (
                 1,
                 {"rows": {"crawls": 2, "simhash_values": 2101, "duplicate_values": 2, "page_versions": 0,
-                          "document_frequencies": 1, "url_rules": RULES}},
+                          "page_links": 2, "page_ranks": 1, "document_frequencies": 1, "url_rules": RULES}},
                 "is not complete: 2100 rows of simhash_values",
             ),
             (
                 4,
                 {"table": "pages"},
-                "line 4: no row of crawls, simhash_values, duplicate_values, page_versions, document_",
+                "line 4: no row of crawls, simhash_values, duplicate_values, page_versions, page_links",
             ),
             (4, {"more": 1}, "line 4: a row of simhash_values with other columns (more)"),
             (4, {"id": "1"}, "line 4: id must be integer, not '1'"),
@@ -319,8 +327,8 @@ class TestRefusals:
             (2105, {"duplicate_hash_id": 3}, "line 2105: the database refuses the row"),
             (2106, {"own_distance": "2"}, "line 2106: own_distance must be integer, not '2'"),
             (2107, {"page_id": 77_777}, "line 2107: the database refuses the row"),
-            (2111, {"pages": "many"}, "line 2111: pages must be integer, not 'many'"),
-            (2111, {"counts": 5}, "line 2111: counts must be a text, not 5"),
+            (2114, {"pages": "many"}, "line 2114: pages must be integer, not 'many'"),
+            (2114, {"counts": 5}, "line 2114: counts must be a text, not 5"),
         ],
     )  # fmt: skip
     def test_wrong_rows_are_named_and_nothing_is_imported(
@@ -385,7 +393,7 @@ class TestRefusals:
         path = export(source, tmp_path / "n.jsonl")
         whole = path.read_bytes()
         path.write_bytes(whole[:-100])
-        assert f"line {2111 + RULES}: the line is cut off" in self.refused(path, target, capsys)
+        assert f"line {2114 + RULES}: the line is cut off" in self.refused(path, target, capsys)
         path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
         assert f"not complete: {RULES - 1} rows of url_rules, its header says {RULES}" in self.refused(
             path, target, capsys
@@ -540,7 +548,8 @@ def test_every_line_is_read_once(source: str, tmp_path: Path) -> None:
     assert sizes == [
         ("crawls", 2, "2"), ("simhash_values", 1000, "4"), ("simhash_values", 1000, "1004"),
         ("simhash_values", 100, "2004"), ("duplicate_values", 2, "2104"), ("page_versions", 5, "2106"),
-        ("document_frequencies", 1, "2111"), ("url_rules", RULES, "2112"),
+        ("page_links", 2, "2111"), ("page_ranks", 1, "2113"),
+        ("document_frequencies", 1, "2114"), ("url_rules", RULES, "2115"),
     ]  # fmt: skip
 
 

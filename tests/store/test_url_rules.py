@@ -16,7 +16,7 @@ from neardup.store.writer import Writer
 from neardup.urls.evidence import MIN_TRIALS
 from neardup.urls.learner import Learner
 from neardup.urls.rules import Rule, Slot, State
-from tests.support.stores import SHOPS, rules_of, taught, write
+from tests.support.stores import SHOPS, fail_twice, rules_of, taught, write
 from tests.support.verdicts import page
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class TestStored:
         writer.put(page(2, f"http://{HOST}/2"))
         writer.flush()
         not_yet = rules_of(store)[SID].learned
-        writer.put_rules()
+        writer.put_learned()
         writer.close()
 
         assert in_between.state is State.ACTIVE
@@ -131,14 +131,7 @@ class TestStored:
         assert writer.backlog == 0
 
     def test_nothing_is_lost_while_the_database_is_locked(self, store: Store) -> None:
-        failures: list[str] = []
-
-        def fail_twice(connection: object, cursor: object, statement: str, *_: object) -> None:
-            if statement.startswith("INSERT INTO url_rules") and len(failures) < 2:
-                failures.append(statement)
-                raise sa.exc.OperationalError(statement, {}, Exception("database is locked"))
-
-        sa.event.listen(store.engine, "before_cursor_execute", fail_twice)
+        failures = fail_twice(store, "INSERT INTO url_rules")
         writer = write(store, page(1, "u"), rules=taught(None, HOST))
 
         assert (len(failures), writer.retries, writer.rows_rejected) == (2, 2, 0)
@@ -192,7 +185,7 @@ class TestTwoCrawls:
         for _ in range(2):
             for writer, rules in zip(writers, learned, strict=True):
                 rules.learner.observe("http://x.example/", 1)
-                writer.put_rules()
+                writer.put_learned()
         for writer in writers:
             writer.close()
 

@@ -36,8 +36,9 @@ class Process:
             self.detector, store, self.crawl_id, interval=interval, reconcile=shared
         )
         self.detector.restore(store.known_pages())
+        decisions = self.detector.verifier.decisions = store.decisions()
         self.detector.no_longer_canonical.update(
-            unresolved(self.detector.pages, self.detector.rule.max_distance)
+            unresolved(self.detector.pages, self.detector.rule.max_distance, decisions)
         )
         self.writer = Writer(store, self.crawl_id, batch_seconds=0.005)
         self.running.append(self)

@@ -26,6 +26,10 @@ SERVERS = {
     "mysql": os.environ.get("NEARDUP_TEST_MYSQL_URL", "mysql+pymysql://root@127.0.0.1:3306/test"),
 }
 BACKENDS = ("sqlite", *SERVERS)
+MYSQL_SLOWLY = ("sqlite", "postgresql", pytest.param("mysql", marks=pytest.mark.slow))
+"""For most tests: the third kind of server would add a minute to those that are not slow."""
+SERVERS_SLOWLY = ("sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS))
+"""For tests that take long on a server, and say nothing of SQL that others do not."""
 
 
 @contextmanager
@@ -54,7 +58,7 @@ def new_database(backend: str, folder: Path) -> Iterator[str]:
         server.dispose()
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=MYSQL_SLOWLY)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """URL of an empty database, on each kind of server in turn."""
     with new_database(request.param, tmp_path) as url:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from neardup.detection.verdict import Verdict
+    from neardup.store.page_links import StoredLinks
     from neardup.store.store import Store
     from neardup.store.url_rules import StoredRule
     from neardup.urls.rules import Rule
@@ -46,6 +47,7 @@ def write(
     history: bool = False,
     frequencies: DocumentFrequencies | None = None,
     rules: UrlRules | None = None,
+    page_links: Mapping[int, StoredLinks] | None = None,
 ) -> Writer:
     crawl_id = crawl or store.begin_crawl(spider="s", settings={})
     writer = Writer(store, crawl_id, history=history, frequencies=frequencies, rules=rules)
@@ -53,10 +55,11 @@ def write(
         writer.put(verdict)
     for page_id, number in (links or {}).items():
         writer.links_withheld(page_id, number)
+    for page_id, stored in (page_links or {}).items():
+        writer.put_links(page_id, stored)
     for page_id in flags:
         writer.flag(page_id)
-    writer.put_frequencies()
-    writer.put_rules()
+    writer.put_learned()
     writer.close()
     return writer
 
@@ -129,6 +132,19 @@ def kinds(store: Store) -> dict[str, str]:
     with store.reading() as connection:
         query = sa.select(simhash_values.c.actual_url, simhash_values.c.kind)
         return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def fail_twice(store: Store, beginning: str) -> list[str]:
+    """Have the first two statements that begin so find the database locked; the list holds them then."""
+    failures: list[str] = []
+
+    def listener(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith(beginning) and len(failures) < 2:
+            failures.append(statement)
+            raise sa.exc.OperationalError(statement, {}, Exception("database is locked"))
+
+    sa.event.listen(store.engine, "before_cursor_execute", listener)
+    return failures
 
 
 def before_statement(

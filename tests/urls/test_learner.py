@@ -484,3 +484,53 @@ def test_whatever_is_observed_rules_and_predictions_are_sound(
 
 def _learned(learner: Learner, rule: Rule) -> LearnedRule:
     return next(learned for learned in learner.rules() if learned.rule == rule)
+
+
+class TestAliases:
+    """http and https, with ``www.`` and without."""
+
+    @pytest.mark.parametrize(
+        ("known", "url"),
+        [
+            ("http://a.example.com/x?y=1", "https://a.example.com/x?y=1"),
+            ("http://a.example.com/x", "http://www.a.example.com/x"),
+            ("https://www.a.example.com/x", "http://a.example.com/x"),
+        ],
+    )
+    def test_are_likely_copies_before_anything_is_learned(self, known: str, url: str) -> None:
+        learner = Learner()
+        learner.observe(known, cluster=1)
+
+        found = learner.predict(url)
+
+        assert found is not None
+        assert found.probability >= 0.8
+        assert found.lower == 0.0  # nothing is dropped
+        assert found.partner == known
+        assert found.rule.slot is Slot.HOST
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://a.example.com:8443/x",
+            "https://b.example/x",
+            "https://www.a.example.com/y",
+            "http://mirror.a.example.com/x",
+        ],
+    )
+    def test_others_are_not(self, url: str) -> None:
+        learner = Learner()
+        learner.observe("http://a.example.com/x", cluster=1)
+
+        assert learner.predict(url) is None
+
+    def test_are_none_where_they_are_found_to_be_others(self) -> None:
+        learner = Learner()
+        for item in range(20):
+            learner.observe(f"http://a.example.com/{item}", cluster=item)
+            learner.observe(f"https://a.example.com/{item}", cluster=100 + item)
+        learner.observe("http://a.example.com/new", cluster=99)
+
+        found = learner.predict("https://a.example.com/new")
+
+        assert found is None or found.probability < 0.2

@@ -59,6 +59,16 @@ class Outcome:
         """The keys of the pages that were got."""
         return {request.key for request in self.requests if request.key is not None}
 
+    def requests_until(self, number: int) -> int:
+        """How many requests were made until so many pages were found; LookupError if they were not."""
+        seen: set[str] = set()
+        for made, request in enumerate(self.requests, 1):
+            if request.key is not None:
+                seen.add(request.key)
+            if len(seen) >= number:
+                return made
+        raise LookupError(f"only {len(seen)} of {number} pages were found")
+
 
 def make_project(folder: Path, *, addon: bool) -> None:
     """Make a folder the project of :mod:`tests.support.sites.spiders`."""

@@ -1,0 +1,126 @@
+"""What the links of a crawl take: bytes of the database a link, and processor time a page.
+
+Run as ``python -m benchmarks.bench_links FOLDER… [--output FILE]``. Each FOLDER of HTML files is crawled
+twice from all of its pages, without and with ``NEARDUP_LINKS``. A crawl reads files, has a database of its
+own, and runs in this process. The bytes are those by which the SQLite file grows, with its indexes, after
+VACUUM. The time is that of reading, numbering and encoding the links, measured by the same pages again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.http import HtmlResponse
+
+from benchmarks.provenance import give, header
+from crawler.spiders.site import SiteSpider
+from neardup.address import Address
+from neardup.detection.known_pages import KnownPages
+from neardup.detection.verdict import Kind, Verdict
+from neardup.scrapy.page_links import PageLinkRecord
+from tests.support.crawling import crawl
+
+if TYPE_CHECKING:
+    from neardup.store.page_links import StoredLinks
+
+ROUNDS = 5
+
+
+class Sink:
+    """In place of a recorder and of a crawler's stats."""
+
+    def __init__(self) -> None:
+        self.stats = self
+        self.rows: list[StoredLinks] = []
+
+    def inc_value(self, name: str, number: int = 1) -> None:
+        pass
+
+    def put_links(self, page_id: int, links: StoredLinks) -> None:
+        self.rows.append(links)
+
+
+def bytes_of(url: str, *, links: bool, folder: Path) -> tuple[int, dict[str, Any]]:
+    path = folder / f"{links}.db"
+    settings = {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_DATABASE_URL": f"sqlite:///{path}",
+        "NEARDUP_LINKS": links,
+        "NEARDUP_PREDICT": "off",
+        "NEARDUP_ACTION": "record",
+        "NEARDUP_SNAPSHOT": False,
+        "LOG_LEVEL": "ERROR",
+    }
+    stats = crawl(SiteSpider, settings, url=url).stats
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("VACUUM")
+    connection.close()
+    return path.stat().st_size, stats
+
+
+def seconds_of(folder: Path) -> tuple[int, list[float]]:
+    """Pages, and processor seconds of each round; each begins with an empty memory."""
+    responses = []
+    for path in sorted(folder.rglob("*.html*")):
+        url = path.resolve().as_uri()
+        response = HtmlResponse(url, body=path.read_bytes(), request=Request(url))
+        if response.selector.root is not None:
+            responses.append(response)
+    verdicts = [
+        Verdict(address=Address.of(response.url), kind=Kind.NEW, follow=True, reason="", page_id=number)
+        for number, response in enumerate(responses, 1)
+    ]
+    times = []
+    for _ in range(ROUNDS):
+        sink: Any = Sink()
+        record = PageLinkRecord(sink, KnownPages(), sink)
+        started = time.process_time()
+        for response, verdict in zip(responses, verdicts, strict=True):
+            record.store(response, verdict, ())
+        times.append(time.process_time() - started)
+    return len(responses), times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--output", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+    rows = []
+    for folder in arguments.folders:
+        with tempfile.TemporaryDirectory() as made:
+            without, _ = bytes_of(str(folder), links=False, folder=Path(made))
+            size, stats = bytes_of(str(folder), links=True, folder=Path(made))
+        pages, times = seconds_of(folder)
+        links = stats["neardup/links/stored"]
+        rows.append(
+            f"| {folder.name} | {stats['neardup/pages']:,} | {links:,} | {(size - without) / links:.2f} |"
+            f" {pages:,} | {1e3 * statistics.median(times) / pages:.3f} |"
+            f" {1e3 * min(times) / pages:.3f} to {1e3 * max(times) / pages:.3f} |"
+        )
+    names = " ".join(folder.name for folder in arguments.folders)
+    text = [
+        "# Links of a crawl",
+        "",
+        *header(f"python -m benchmarks.bench_links {names}", n="see the table", recall="-"),
+        "",
+        "Bytes are those by which the SQLite file grows, with indexes, after VACUUM. The time is processor",
+        f"time of reading, numbering and encoding the links of a page: median and range of {ROUNDS} rounds.",
+        "",
+        "| pages of | pages crawled | links | bytes a link | pages timed | ms a page | range |",
+        "|---|---|---|---|---|---|---|",
+        *rows,
+        "",
+    ]
+    give("\n".join(text), arguments.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The report and the page on large stores: time to the first byte of each view, size and time of the file.
+
+``python -m benchmarks.bench_web [--pages N…] [--out FILE]``. Stores are made up (``made_store``) on SQLite.
+The server is asked over HTTP on loopback, each view five times. The median of wall time is printed:
+somebody waits for it. The processor time of the server stands beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from benchmarks.made_store import MadePages, fill
+from benchmarks.provenance import header
+from neardup.address import Address
+from neardup.detection.detector import DetectorOptions
+from neardup.store.store import Store
+from neardup.web import html_report
+from tests.support.stores import upgraded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neardup.detection.rule import Rule
+
+_TIMES = 5
+_DEFAULT = (1_000, 10_000, 100_000, 1_000_000)
+
+
+def rule() -> Rule:
+    options = DetectorOptions()
+    return options.make_rule(options.make_reader().features)
+
+
+def views(pages: MadePages) -> dict[str, str]:
+    """Paths by what they show: the largest cluster, a page, a pair."""
+    copies = [place for place in range(len(pages)) if pages.duplicate[place]]
+    of = [int(pages.of[place]) for place in copies]
+    largest = max(set(of[:100_000]), key=of[:100_000].count)
+    member = next(place for place, head in zip(copies, of, strict=True) if head == largest)
+    canonical, duplicate = (Address(pages.url(place)).key.hex() for place in (largest, member))
+    host = pages.url(largest).split("/")[2]
+    return {
+        "overview, when counted": "/",
+        "clusters, largest first": "/clusters",
+        "clusters, newest first": "/clusters?order=newest",
+        "clusters of a host": f"/clusters?host={host}",
+        "clusters of a crawl": "/clusters?crawl=20",
+        "clusters of 3 to 5": "/clusters?least=3&most=5",
+        "cluster, the largest": f"/cluster/{canonical}",
+        "page": f"/page/{duplicate}",
+        "pair": f"/pair/{duplicate}/{canonical}",
+        "host": f"/host?name={host}",
+        "crawls": "/crawls",
+        "search, found": "/search?q=page-7",
+        "search, not found": "/search?q=nothing-has-this",
+    }
+
+
+def serve(url: str) -> tuple[subprocess.Popen[str], int, str]:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "neardup", "web", "--database", url, "--port", "0", "--no-browser"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert server.stdout is not None
+    server.stdout.readline()
+    address = server.stdout.readline().strip()
+    return server, int(address.split(":")[2].split("/")[0]), address.partition("token=")[2]
+
+
+def asked(port: int, token: str, path: str) -> tuple[float, int]:
+    """Seconds to the first byte, and bytes of the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    connection.connect()
+    started = time.perf_counter()
+    connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+    answer = connection.getresponse()
+    first = time.perf_counter() - started
+    size = len(answer.read())
+    assert answer.status == 200, (path, answer.status)
+    connection.close()
+    return first, size
+
+
+def processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measured(count: int, folder: Path) -> Iterator[tuple[str, str, str]]:
+    """What was measured, its unit and its value, of a store of so many pages."""
+    url = f"sqlite:///{folder}/{count}.db"
+    pages = MadePages(count)
+    fill(sa.make_url(upgraded(url)), pages, count)
+    with Store.open(url, scheme=None) as store:
+        wall, cpu = time.perf_counter(), time.process_time()
+        html_report.write(store, rule(), folder / "r.html")
+        seconds = time.perf_counter() - wall, time.process_time() - cpu
+    size = (folder / "r.html").stat().st_size
+    yield "HTML file", "kB", f"{size / 1000:.0f}"
+    yield "HTML file written", "s (of them CPU)", f"{seconds[0]:.2f} ({seconds[1]:.2f})"
+    server, port, token = serve(url)
+    try:
+        yield "overview, while counting", "ms", f"{1000 * asked(port, token, '/')[0]:.0f}"
+        while asked(port, token, "/")[1] < 8_000:
+            time.sleep(0.5)
+        for name, path in views(pages).items():
+            before = processor_seconds(server.pid)
+            found = median(asked(port, token, path)[0] for _ in range(_TIMES))
+            cpu = (processor_seconds(server.pid) - before) / _TIMES
+            yield name, "ms (CPU)", f"{1000 * found:.0f} ({1000 * cpu:.0f})"
+    finally:
+        server.terminate()
+        server.wait()
+    Path(url.removeprefix("sqlite:///")).unlink()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, nargs="+", default=_DEFAULT)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    results: dict[tuple[str, str], list[str]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for count in arguments.pages:
+            for name, unit, value in measured(count, Path(folder)):
+                print(f"{count:,} pages: {name}, {unit}: {value}", flush=True)
+                results.setdefault((name, unit), []).append(value)
+    command = "python -m benchmarks.bench_web"
+    sizes = ", ".join(f"{count:,}" for count in arguments.pages)
+    lines = [
+        "# The report and the page",
+        "",
+        *header(command, n=f"{sizes} pages", recall="–"),
+        "",
+        "Stores are made up, on SQLite. Views are asked over HTTP on loopback, five times each: the median",
+        "of the time to the first byte, and the processor time of the server for a request.",
+        "",
+        f"| | {' | '.join(f'{count:,}' for count in arguments.pages)} |",
+        f"|---|{'---|' * len(arguments.pages)}",
+        *(f"| {name}, {unit} | {' | '.join(values)} |" for (name, unit), values in results.items()),
+        "",
+    ]
+    if arguments.out is not None:
+        arguments.out.write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

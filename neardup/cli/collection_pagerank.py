@@ -1,0 +1,138 @@
+"""``neardup collection pagerank``: how much pages are linked to, by pages that are linked to themselves.
+
+The links are those of a collection, or those that crawls have stored (``NEARDUP_LINKS``). Links that say
+nofollow, links of a page to itself, and links to pages that are not stored do not count. Ranks are written
+beside the pages: into FOLDER/pagerank.parquet, or into the table page_ranks.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neardup.cli import database
+from neardup.cli.arguments import count
+from neardup.cli.output import Section, printable, show_sections
+from neardup.cli.progress import QUIET_SECONDS, interruptible, number
+from neardup.collection import link_graph
+from neardup.collection.collected_links import CollectedLinks
+from neardup.collection.dataset import open_collection
+from neardup.collection.pagerank import DAMPING, check_damping, pagerank
+from neardup.errors import ConfigurationError
+from neardup.store import ranks
+from neardup.store.page_links import count_pages
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from neardup.collection.link_graph import Integers, LinkGraph
+    from neardup.collection.pagerank import Ranks
+
+HELP = "how much pages are linked to: PageRank over a collection or a store"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        metavar="FOLDER",
+        help="what neardup collection build has made; without it, the database",
+    )
+    parser.add_argument(
+        "--by",
+        choices=("page", "host"),
+        default="page",
+        help="what is ranked; by host, one link between two hosts counts, and a page has the rank of its"
+        " host (default: page)",
+    )
+    parser.add_argument(
+        "--damping",
+        type=float,
+        default=DAMPING,
+        metavar="D",
+        help=f"probability that a link is followed, between 0 and 1 (default: {DAMPING})",
+    )
+    parser.add_argument("--limit", type=count, default=10, metavar="N", help="ranks shown (default: 10)")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+    database.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    check_damping(arguments.damping)
+    with interruptible("no ranks are written; those of before are as they were"):
+        if arguments.folder is None:
+            _rank_store(arguments)
+        elif arguments.database:
+            raise ConfigurationError("FOLDER and --database are two sources of links; give one")
+        else:
+            _rank_collection(arguments)
+
+
+def _rank_collection(arguments: argparse.Namespace) -> None:
+    collection = open_collection(arguments.folder)
+    by_host = arguments.by == "host"
+    with (
+        tempfile.TemporaryDirectory(prefix="pagerank-", dir=collection.folder) as work,
+        closing(CollectedLinks(collection, Path(work), by_host=by_host)) as source,
+    ):
+        graph, found = _ranked(source.links(), source.nodes, Path(work), arguments)
+        path = source.write(found.values, {"by": arguments.by, "damping": arguments.damping})
+        _show(arguments, str(path), graph, found, source.highest(found.values, arguments.limit))
+
+
+def _rank_store(arguments: argparse.Namespace) -> None:
+    with database.open_store(database.read_options(arguments)) as store:
+        with store.reading() as connection, tempfile.TemporaryDirectory(prefix="pagerank-") as work:
+            if not count_pages(connection):
+                raise ConfigurationError(
+                    f"{store.location} has no links: let a crawl store them (NEARDUP_LINKS = True)"
+                )
+            nodes = ranks.nodes_of_pages(connection, by_host=arguments.by == "host")
+            links = ranks.links_of_nodes(connection, nodes)
+            graph, found = _ranked(links, nodes.count, Path(work), arguments)
+        store.transact(lambda connection: ranks.store_ranks(connection, nodes, found.values), patiently=True)
+        with store.reading() as connection:
+            highest = ranks.highest(connection, arguments.limit)
+        _show(arguments, store.location, graph, found, highest)
+
+
+def _ranked(
+    links: Iterable[tuple[Integers, Integers]], nodes: int, work: Path, arguments: argparse.Namespace
+) -> tuple[LinkGraph, Ranks]:
+    graph = link_graph.build(links, nodes, work)
+    return graph, pagerank(graph, damping=arguments.damping, on_iteration=_Convergence())
+
+
+class _Convergence:
+    """Says now and then how exactly the ranks are known, once it takes longer than a moment."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, iteration: int, error: float) -> None:
+        now = time.monotonic()
+        if now - self._last >= QUIET_SECONDS:
+            self._last = now
+            print(f"iteration {iteration}: exact to {error:.1e}", file=sys.stderr, flush=True)
+
+
+def _show(
+    arguments: argparse.Namespace,
+    place: str,
+    graph: LinkGraph,
+    found: Ranks,
+    highest: list[tuple[float, str]],
+) -> None:
+    if arguments.format == "table":
+        print(
+            f"{printable(place)}: {number(graph.nodes, arguments.by)}, {number(graph.links, 'link')}; after"
+            f" {number(found.iterations, 'iteration')} the ranks are exact to {found.error:.1e} in all\n"
+        )
+    rows = [(f"{rank:.3e}" if arguments.format == "table" else rank, url) for rank, url in highest]
+    show_sections([Section("highest", "Highest ranks", ("pagerank", "url"), rows)], arguments.format)

@@ -1,0 +1,75 @@
+"""``neardup rethreshold``: what the store would hold with other thresholds, without a new crawl."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from neardup.cli import database
+from neardup.cli.arguments import count
+from neardup.cli.output import show_fields, show_json, show_table
+from neardup.cli.progress import Progress, interruptible
+from neardup.cli.removal import refuse_while_running
+from neardup.cli.rules import stored_rule
+from neardup.collection import rethreshold
+from neardup.store import removal
+from neardup.store.page_report import store_sizes
+
+if TYPE_CHECKING:
+    import argparse
+
+    from neardup.collection.rethreshold import Outcome
+
+HELP = "what the store would hold with another distance, resemblance or minimum of words; --apply makes it so"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    database.add_arguments(parser)
+    parser.add_argument("--max-distance", type=int, metavar="BITS", help="default: that of the settings")
+    parser.add_argument("--verify", type=float, metavar="RESEMBLANCE", help="default: that of the settings")
+    parser.add_argument("--min-features", type=count, metavar="WORDS", help="default: that of the settings")
+    parser.add_argument(
+        "--apply", action="store_true", help="give the pages the standing that they would have"
+    )
+    parser.add_argument("--yes", action="store_true", help="apply even if a crawl seems to be running")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    options = database.read_options(arguments)
+    given = {
+        name: value
+        for name in ("max_distance", "verify", "min_features")
+        if (value := getattr(arguments, name)) is not None
+    }
+    detector = replace(options.detector, **given)
+    scheme = str(detector.make_reader().scheme)
+    with database.open_store(options, scheme=scheme) as store:
+        with store.reading() as connection:
+            pages = store_sizes(connection)["simhash_values"]
+            if arguments.apply and not arguments.yes:
+                refuse_while_running(removal.running(connection), "rethreshold")
+        progress = Progress("pages", pages)
+        with interruptible("nothing is changed"):
+            outcome = rethreshold.rethreshold(store, detector, stored_rule(store), progress)
+        if arguments.apply:
+            rethreshold.apply(store, outcome)
+    _show(outcome, arguments)
+
+
+def _show(outcome: Outcome, arguments: argparse.Namespace) -> None:
+    sums = {
+        name: value
+        for name, value in asdict(outcome).items()
+        if name not in {"examples", "relations", "canonical", "too_short"}
+    }
+    if arguments.format == "json":
+        examples = [asdict(example) for example in outcome.examples]
+        show_json({**sums, "examples": examples, "applied": arguments.apply})
+        return
+    show_fields({name.replace("_", " "): value for name, value in sums.items()})
+    if outcome.examples:
+        print("\nExamples")
+        rows = [(one.url, one.before or "(canonical)", one.then or "(canonical)") for one in outcome.examples]
+        show_table(("page", "before", "then"), rows)
+    print("\napplied" if arguments.apply else "\nnothing is changed; --apply makes it so")

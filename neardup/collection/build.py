@@ -1,0 +1,421 @@
+"""Stored pages into a dataset: a row a page, a row a link.
+
+Each input is read in parts, by as many processes as there are cores. A part is done when its file is in the
+dataset. So whatever ends the command, the same command goes on with the parts that are missing, and makes the
+same files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from neardup.address import Address
+from neardup.collection import dataset, workers
+from neardup.collection.inputs.archives import Archive
+from neardup.collection.inputs.found import (
+    End,
+    Known,
+    Other,
+    Page,
+    Skipped,
+    Text,
+    Values,
+    Why,
+)
+from neardup.collection.inputs.opening import Opened, open_inputs
+from neardup.errors import ConfigurationError, NeardupError, PageTooLarge
+from neardup.fingerprint import sketch
+from neardup.text import headline
+from neardup.text.anchors import links
+from neardup.text.visible_text import cleaned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from neardup.collection.dataset import Collection
+    from neardup.collection.inputs.found import Input, Record
+    from neardup.collection.inputs.tables import Names
+    from neardup.detection.detector import DetectorOptions
+    from neardup.fingerprint.reader import Reading, Response
+
+
+class OpenPage(Protocol):
+    """What makes a response of what was stored; None: it is no HTML page."""
+
+    def __call__(self, url: str, status: int, headers: bytes, body: bytes) -> Response | None: ...
+
+
+PLACE_BITS = 40
+"""Bits of an id for the place in an input."""
+
+_EXAMPLES = 3
+"""Skipped records of each reason that are named, of each part."""
+
+_TELL_SECONDS = 1.0
+
+
+class Part(NamedTuple):
+    """The records of an input that begin in ``[start, end)``.
+
+    ``exact``: a record begins at ``start``, so that nobody need look for one.
+    """
+
+    number: int
+    part: int
+    start: int
+    end: int
+    exact: bool = False
+
+    def __str__(self) -> str:
+        return f"part {self.part} of input {self.number}"
+
+    @property
+    def name(self) -> str:
+        return dataset.part_name(self.number, self.part)
+
+
+class Told(NamedTuple):
+    """How far the reading of a part is."""
+
+    part: Part
+    place: int
+
+
+@dataclass(slots=True)
+class Note:
+    """What is kept with a part that is done.
+
+    ``first`` is the place of its first record. ``next`` is that of the first record after it. ``examples``
+    are place, reason and detail of some records that were skipped.
+    """
+
+    first: int
+    next: int
+    pages: int = 0
+    links: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    examples: list[tuple[int, str, str]] = field(default_factory=list)
+
+    def skip(self, place: int, why: Why, detail: str) -> None:
+        self.skipped[why.value] = self.skipped.get(why.value, 0) + 1
+        if self.skipped[why.value] <= _EXAMPLES:
+            self.examples.append((place, why.value, detail))
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a collection holds: by input in their order, its name and the notes of its parts."""
+
+    notes: dict[str, list[Note]]
+
+    @property
+    def pages(self) -> int:
+        return sum(note.pages for notes in self.notes.values() for note in notes)
+
+    @property
+    def links(self) -> int:
+        return sum(note.links for notes in self.notes.values() for note in notes)
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """How many records were skipped, by reason."""
+        counted: Counter[str] = Counter()
+        for notes in self.notes.values():
+            for note in notes:
+                counted.update(note.skipped)
+        return counted
+
+
+def build(
+    collection_folder: Path,
+    arguments: Sequence[str],
+    names: Names,
+    options: DetectorOptions,
+    open_page: OpenPage,
+    processes: int,
+    on_progress: Callable[[int, int], None],
+) -> Built:
+    """Build a collection, or go on with one; returns what it holds then.
+
+    ``open_page`` makes the response that a crawl would have, or None if it is no HTML. ``on_progress``
+    is told of how many bytes of how many are done. Raises ConfigurationError for inputs that cannot be read
+    or do not belong to the collection; NeardupError if the dataset cannot be written.
+    """
+    collection = dataset.Collection(collection_folder, str(options.make_reader().scheme))
+    dataset.PAGES()  # without pyarrow nothing begins
+    inputs = _numbered(collection, list(_opened(arguments, names, collection.scheme)), names)
+    _begin(collection, inputs, names)
+    make = partial(_Builder, collection, inputs, options, open_page)
+    missing = [part for part in _parts(inputs) if not _is_done(collection, part)]
+    while missing:
+        _run(make, missing, processes, inputs, on_progress)
+        missing = _disagreeing(collection, inputs, missing)
+    built = Built(
+        {
+            opened.name: [_note(collection, part) for part in _parts({number: opened})]
+            for number, opened in inputs.items()
+        }
+    )
+    _write(collection, inputs, names, complete=True)
+    return built
+
+
+def _opened(arguments: Sequence[str], names: Names, scheme: str) -> Iterator[Opened]:
+    for argument in arguments:
+        for opened in open_inputs(argument, names, scheme):
+            if opened.pages.size > 1 << PLACE_BITS:
+                raise ConfigurationError(f"{opened.name} is larger than a terabyte; split it")
+            yield opened
+
+
+def _numbered(collection: Collection, opened: list[Opened], names: Names) -> dict[int, Opened]:
+    """The inputs by their numbers, which they keep: new ones come behind those that the collection has."""
+    saved = dataset.read_state(collection.folder) or {
+        "scheme": collection.scheme, "options": asdict(names), "inputs": []
+    }  # fmt: skip
+    for what, ours in (("scheme", collection.scheme), ("options", asdict(names))):
+        if saved[what] != ours:
+            raise ConfigurationError(
+                f"{collection.state} was begun with the {what} {saved[what]}, not {ours}; give the same,"
+                " or build another collection"
+            )
+    numbers = {one["name"]: number for number, one in enumerate(saved["inputs"])}
+    by_name = {one.name: one for one in opened}
+    for name, one in by_name.items():
+        known = saved["inputs"][numbers[name]]["identity"] if name in numbers else one.identity
+        if known != one.identity:
+            raise ConfigurationError(
+                f"{name} has changed since it was read into {collection.folder}; build another collection"
+            )
+    if absent := [name for name in numbers if name not in by_name]:
+        raise ConfigurationError(
+            f"{collection.folder} holds {', '.join(absent[:_EXAMPLES])} as well; name all of its inputs, new"
+            " ones behind them"
+        )
+    order = [*numbers, *(name for name in by_name if name not in numbers)]
+    return {number: by_name[name] for number, name in enumerate(order)}
+
+
+def _begin(collection: Collection, inputs: dict[int, Opened], names: Names) -> None:
+    try:
+        for folder in (collection.pages, collection.links):
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in folder.glob("*.writing"):
+                left.unlink(missing_ok=True)
+    except OSError as exc:
+        raise _unwritable(collection, exc) from exc
+    _write(collection, inputs, names, complete=False)
+
+
+def _write(collection: Collection, inputs: dict[int, Opened], names: Names, *, complete: bool) -> None:
+    described = [{"name": one.name, "identity": one.identity} for one in inputs.values()]
+    state = {
+        "scheme": collection.scheme, "options": asdict(names), "inputs": described, "complete": complete
+    }  # fmt: skip
+    try:
+        dataset.write_state(collection.folder, state)
+    except OSError as exc:
+        raise _unwritable(collection, exc) from exc
+
+
+def _unwritable(collection: Collection, exc: OSError) -> NeardupError:
+    return NeardupError(
+        f"{collection.folder} cannot be written: {exc.strerror or exc}; what was done is kept, and the same"
+        " command goes on"
+    )
+
+
+def _parts(inputs: dict[int, Opened]) -> Iterator[Part]:
+    for number, opened in inputs.items():
+        starts = opened.pages.starts
+        for part, (start, end) in enumerate(zip(starts, [*starts[1:], opened.pages.size], strict=True)):
+            yield Part(number, part, start, end)
+
+
+def _is_done(collection: Collection, part: Part) -> bool:
+    return (collection.pages / part.name).exists()
+
+
+def _note(collection: Collection, part: Part) -> Note:
+    return Note(**dataset.read_note(collection.pages / part.name))
+
+
+def _run(
+    make: Callable[[], _Builder],
+    parts: list[Part],
+    processes: int,
+    inputs: dict[int, Opened],
+    on_progress: Callable[[int, int], None],
+) -> None:
+    weights = {part: _weight(part, inputs[part.number]) for part in parts}
+    total = sum(weights.values())
+    done = 0
+    running: dict[Part, int] = {}
+
+    def hear(told: Told) -> None:
+        part, place = told
+        running[part] = weights[part] * (place - part.start) // max(1, part.end - part.start)
+        on_progress(done + sum(running.values()), total)
+
+    for part in workers.run(make, parts, min(processes, len(parts)), hear):
+        running.pop(part, None)
+        done += weights[part]
+        on_progress(done + sum(running.values()), total)
+
+
+def _weight(part: Part, opened: Opened) -> int:
+    return opened.weight * (part.end - part.start) // max(1, opened.pages.size)
+
+
+def _disagreeing(collection: Collection, inputs: dict[int, Opened], made: list[Part]) -> list[Part]:
+    """Parts of archives that begin elsewhere than the part before ends.
+
+    Whoever looks for a record from the middle of an archive on may find one that stands within another: an
+    archive in an archive. Such a part is made once more from where it should begin.
+    """
+    exact = {part.name for part in made if part.exact}
+    again: list[Part] = []
+    for number, opened in inputs.items():
+        if not isinstance(opened.pages, Archive):
+            continue
+        before: Note | None = None
+        for part in _parts({number: opened}):
+            note = _note(collection, part)
+            if before is not None and note.first != before.next and part.name not in exact:
+                again.append(part._replace(start=before.next, exact=True))
+                break
+            before = note
+    return again
+
+
+class _Builder:
+    """Makes parts, in a process of its own."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        inputs: dict[int, Opened],
+        options: DetectorOptions,
+        open_page: OpenPage,
+    ) -> None:
+        self._collection = collection
+        self._inputs = inputs
+        self._reader = options.make_reader()
+        self._open_page = open_page
+
+    def __call__(self, part: Part, say: Callable[[Told], None]) -> Part:
+        try:
+            writer = dataset.PartWriter(self._collection, part.name)
+            try:
+                note = self._read(part, writer, say)
+                writer.finish(asdict(note))
+            finally:
+                writer.drop()
+        except OSError as exc:
+            raise _unwritable(self._collection, exc) from exc
+        return part
+
+    def _read(self, part: Part, writer: dataset.PartWriter, say: Callable[[Told], None]) -> Note:
+        opened = self._inputs[part.number]
+        note: Note | None = None
+        told_at = monotonic()
+        for found in self._records(opened.pages, part):
+            place = found.origin.place if isinstance(found, Page | Text | Known) else found.place
+            note = note or Note(first=place, next=place)
+            if isinstance(found, End):
+                note.next = place
+            elif isinstance(found, Skipped):
+                note.skip(*found)
+            elif not isinstance(found, Other):
+                self._keep(found, part.number, opened.name, writer, note)
+            if monotonic() - told_at > _TELL_SECONDS:
+                told_at = monotonic()
+                say(Told(part, place))
+        assert note is not None
+        return note
+
+    def _records(self, pages: Input, part: Part) -> Iterator[Record | End]:
+        if part.exact:
+            assert isinstance(pages, Archive)
+            return pages.records(part.start, part.end, exact=True)
+        return pages.records(part.start, part.end)
+
+    def _keep(
+        self, found: Page | Text | Known, number: int, name: str, writer: dataset.PartWriter, note: Note
+    ) -> None:
+        origin = found.origin
+        page_id = number << PLACE_BITS | origin.place
+        url, led_to = origin.url, {}
+        try:
+            if isinstance(found, Page):
+                response = self._response(found)
+                values = _values(self._reader.read_response(response))
+                url = response.url
+                led_to = links(url, response.selector.root)
+            elif isinstance(found, Text):
+                values = _values(self._reader.read_text(cleaned(found.text)))
+            else:
+                values = found.values
+        except _Left as exc:
+            note.skip(origin.place, exc.why, "")
+            return
+        except PageTooLarge as exc:
+            note.skip(origin.place, Why.TOO_LARGE, str(exc))
+            return
+        except NeardupError as exc:
+            note.skip(origin.place, Why.UNDECODABLE, str(exc))
+            return
+        except Exception as exc:  # noqa: BLE001  # as in a crawl: one page makes no other fail
+            note.skip(origin.place, Why.FAILED, f"{type(exc).__name__}: {exc}")
+            return
+        page = Address.of(url)
+        writer.page(
+            (
+                page_id, _storable(page.url), _storable(page.host), origin.date, origin.ip,
+                *values, name, origin.place,
+            )
+        )  # fmt: skip
+        writer.links(page_id, [_storable(link) for link in led_to], led_to.values())
+        note.pages += 1
+        note.links += len(led_to)
+
+    def _response(self, page: Page) -> Response:
+        if not 200 <= page.status < 300:
+            raise _Left(Why.ERROR_PAGE)
+        response = self._open_page(page.origin.url, page.status, page.headers, page.body)
+        if response is None:
+            raise _Left(Why.NOT_HTML)
+        return response
+
+
+class _Left(Exception):
+    """A page that a crawl would leave alone."""
+
+    def __init__(self, why: Why) -> None:
+        super().__init__(why.value)
+        self.why = why
+
+
+def _values(reading: Reading) -> Values:
+    found = reading.headline
+    title = headline.to_bytes(found) if found.any() else None
+    if reading.fingerprint is None or reading.sketch is None:
+        return Values(None, None, None, reading.distinct_words, None, title)
+    return Values(
+        hash_value=reading.fingerprint.value,
+        weak_bits=reading.fingerprint.pack_weak_bits(),
+        sketch=sketch.to_bytes(reading.sketch),
+        features=reading.distinct_words,
+        text_digest=reading.text_digest,
+        headline=title,
+    )
+
+
+def _storable(text: str) -> str:
+    """A text without lone surrogates, which Parquet does not take."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,271 @@
+"""The dataset of a collection: a folder of Parquet files, one row a page and one a link.
+
+``FOLDER/collection.json`` names the format and the scheme of the fingerprints. ``FOLDER/pages/`` and
+``FOLDER/links/`` hold the rows in files named by input and part. ``FOLDER/clusters/`` holds what
+``neardup collection clusters`` finds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neardup.errors import ConfigurationError
+from neardup.parquet import arrow_module, reading_parquet
+from neardup.text import headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FORMAT = 1
+
+_ROWS_OF_A_GROUP = 1 << 14
+_NOTE = b"neardup"
+"""Key of the note in the metadata of a part."""
+
+_SCHEME = re.compile(r"(?P<features>[^/]+)/.*/minwise-\d+x(?P<places>\d+)/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A dataset that exists; ``scheme`` is that of all of its fingerprints, by its stored name."""
+
+    folder: Path
+    scheme: str
+
+    @property
+    def pages(self) -> Path:
+        return self.folder / "pages"
+
+    @property
+    def clusters(self) -> Path:
+        return self.folder / "clusters"
+
+    @property
+    def features(self) -> str:
+        """The name of the features that the fingerprints are made of."""
+        return self._part("features")
+
+    @property
+    def places(self) -> int:
+        """Places of a sketch."""
+        return int(self._part("places"))
+
+    def _part(self, name: str) -> str:
+        found = _SCHEME.fullmatch(self.scheme)
+        if found is None:
+            raise ConfigurationError(
+                f"{self.folder}: the scheme {self.scheme!r} is none of this version of neardup; build the"
+                " collection again"
+            )
+        return found[name]
+
+    @property
+    def links(self) -> Path:
+        return self.folder / "links"
+
+    @property
+    def state(self) -> Path:
+        """What was built, and of what."""
+        return self.folder / "collection.json"
+
+
+def open_collection(folder: Path) -> Collection:
+    """The dataset in a folder, all of it built; else ConfigurationError."""
+    saved = read_state(folder)
+    if saved is None:
+        raise ConfigurationError(f"{folder} is no collection: there is no collection.json in it")
+    if not saved["complete"]:
+        raise ConfigurationError(
+            f"{folder} is not complete: give neardup collection build the same inputs again, and it goes on"
+        )
+    collection = Collection(folder, saved["scheme"])
+    _check_pages(collection)
+    return collection
+
+
+def read_state(folder: Path) -> dict[str, Any] | None:
+    """What ``collection.json`` says; None if there is none, ConfigurationError if it is damaged."""
+    path = Collection(folder, "").state
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        if saved["format"] != FORMAT:
+            raise ConfigurationError(
+                f"{path} is of the format {saved['format']!r}, not {FORMAT}; build the collection again"
+            )
+        str(saved["scheme"]), dict(saved["options"]), list(saved["inputs"]), bool(saved["complete"])
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
+    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+        if isinstance(exc, ConfigurationError):
+            raise
+        raise ConfigurationError(
+            f"{path} is damaged ({exc}); build the collection in another folder"
+        ) from exc
+    return dict(saved)
+
+
+def write_state(folder: Path, state: Mapping[str, Any]) -> None:
+    """Replace ``collection.json``, all of it or nothing; OSError if that is not possible."""
+    path = Collection(folder, "").state
+    started = path.with_name(f"{path.name}.writing")
+    with started.open("w", encoding="utf-8") as out:
+        json.dump({"format": FORMAT, **state}, out, indent=1)
+        out.flush()
+        os.fsync(out.fileno())
+    started.replace(path)
+
+
+def part_name(number: int, part: int) -> str:
+    """The name of the files with the rows of one part of an input."""
+    return f"{number:06}-{part:04}.parquet"
+
+
+def read_note(path: Path) -> dict[str, Any]:
+    """What is noted in a part that is done; ConfigurationError if the file is damaged."""
+    parquet = arrow_module("pyarrow.parquet", path)
+    with reading_parquet(path):
+        return dict(json.loads(parquet.read_metadata(path).metadata[_NOTE]))
+
+
+class PartWriter:
+    """The rows of one part. Its files get their names when all rows are written, ``pages`` last.
+
+    So a part whose file in ``pages`` is there is done.
+    """
+
+    def __init__(self, collection: Collection, name: str) -> None:
+        self._links = _Table(collection.links / name, LINKS())
+        self._pages = _Table(collection.pages / name, PAGES())
+        self._tables = (self._links, self._pages)
+
+    def page(self, row: tuple[Any, ...]) -> None:
+        self._pages.add(*zip(row, strict=True))
+
+    def links(self, page_id: int, targets: list[str], nofollow: Iterable[bool]) -> None:
+        """Where the anchors of one page lead to."""
+        self._links.add([page_id] * len(targets), targets, nofollow)
+
+    def finish(self, note: Mapping[str, Any]) -> None:
+        """Write what is left, and a note that :func:`read_note` gives back."""
+        for table in self._tables:
+            table.finish(note)
+        for table in self._tables:
+            table.publish()
+
+    def drop(self) -> None:
+        """Remove what was written; nothing is left if the part was not finished."""
+        for table in self._tables:
+            table.drop()
+
+
+class _Table:
+    """Rows on their way to a file. Columns gather to row groups.
+
+    The columns are lists of plain values, so that no link takes a tuple of its own.
+    """
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        self._path, self._schema = path, schema
+        self._started = path.with_name(f"{path.name}.{os.getpid()}.writing")
+        self._arrow = arrow_module("pyarrow", path)
+        self._file = arrow_module("pyarrow.parquet", path).ParquetWriter(
+            self._started, schema, compression="zstd"
+        )
+        self._columns: list[list[Any]] = [[] for _ in schema]
+
+    def add(self, *columns: Iterable[Any]) -> None:
+        for column, added in zip(self._columns, columns, strict=True):
+            column.extend(added)
+        if len(self._columns[0]) >= _ROWS_OF_A_GROUP:
+            self._write()
+
+    def finish(self, note: Mapping[str, Any]) -> None:
+        self._write()
+        self._file.add_key_value_metadata({_NOTE: json.dumps(note)})
+        self._file.close()
+        with self._started.open("rb") as written:
+            os.fsync(written.fileno())
+
+    def publish(self) -> None:
+        self._started.replace(self._path)
+
+    def drop(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self._started.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        arrays = [
+            self._arrow.array(column, type=of.type)
+            for column, of in zip(self._columns, self._schema, strict=True)
+        ]
+        self._file.write_table(self._arrow.table(arrays, schema=self._schema))
+        self._columns = [[] for _ in self._schema]
+
+
+def PAGES() -> Any:  # noqa: N802  # a constant that needs an extra
+    """The Arrow schema of ``pages/``."""
+    arrow = arrow_module("pyarrow", Path("a collection"))
+    return arrow.schema(
+        [
+            arrow.field("id", arrow.int64(), nullable=False),
+            arrow.field("url", arrow.string(), nullable=False),
+            arrow.field("host", arrow.string(), nullable=False),
+            ("date", arrow.timestamp("us", "UTC")),
+            ("ip", arrow.string()),
+            ("hash_value", arrow.uint64()),
+            ("weak_bits", arrow.binary(48)),
+            ("sketch", arrow.binary()),
+            ("features", arrow.int32()),
+            ("text_digest", arrow.uint64()),
+            ("headline", arrow.binary(headline.BYTES)),
+            ("file", arrow.string()),
+            ("place", arrow.int64()),
+        ]
+    )
+
+
+def LINKS() -> Any:  # noqa: N802  # as PAGES
+    """The Arrow schema of ``links/``."""
+    arrow = arrow_module("pyarrow", Path("a collection"))
+    return arrow.schema(
+        [
+            arrow.field("page_id", arrow.int64(), nullable=False),
+            arrow.field("url", arrow.string(), nullable=False),
+            arrow.field("nofollow", arrow.bool_(), nullable=False),
+        ]
+    )
+
+
+def page_files(collection: Collection) -> list[Path]:
+    """The files of ``pages/``, in their order."""
+    return sorted(collection.pages.glob("*.parquet"))
+
+
+def _check_pages(collection: Collection) -> None:
+    """All files must have the columns of :func:`PAGES`."""
+    files, expected = page_files(collection), PAGES()
+    if not files:
+        raise ConfigurationError(
+            f"{collection.pages} has no Parquet file; neardup collection build makes them"
+        )
+    for path in files:
+        parquet = arrow_module("pyarrow.parquet", path)
+        with reading_parquet(path):
+            schema = parquet.read_schema(path)
+        for field in expected:
+            place = schema.get_field_index(field.name)
+            if place < 0:
+                raise ConfigurationError(f"{path} has no column {field.name}, but {', '.join(schema.names)}")
+            if schema.field(place).type != field.type:
+                raise ConfigurationError(
+                    f"{path}: column {field.name} is {schema.field(place).type}, not {field.type}"
+                )

@@ -1,0 +1,1 @@
+"""What pages are read from: one module a form of storage."""

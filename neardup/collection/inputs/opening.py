@@ -1,0 +1,152 @@
+"""What an argument of ``neardup collection build`` means: a file, a folder or a database."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neardup.collection.inputs import archives, folders, tables
+from neardup.collection.inputs.gzip_members import MAGIC, beginning
+from neardup.collection.inputs.stores import StoredPages
+from neardup.collection.resume import identify
+from neardup.errors import ConfigurationError
+from neardup.text.folders import files_below, is_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neardup.collection.inputs.found import Input
+
+_BEGINNING = 1 << 12
+_LINES = (".jsonl", ".jl", ".ndjson", ".jsonlines", ".json")
+_FEEDS = (".csv", ".xml")
+_WACZ = ".wacz"
+_PARQUET = ".parquet"
+_GZ = ".gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An input, ``name`` as the user knows it. ``identity`` (as JSON has it) tells whether it has changed.
+    ``weight``: its bytes, or what stands for them in the estimate of the end.
+    """
+
+    name: str
+    identity: dict[str, Any]
+    weight: int
+    pages: Input
+
+
+def open_inputs(argument: str, names: tables.Names, scheme: str) -> Iterator[Opened]:
+    """The inputs that an argument stands for, in order. ConfigurationError if there is none."""
+    if "://" in argument:
+        stored, identity = StoredPages.open(argument, scheme)
+        yield Opened(str(identity["path"]), identity, stored.size, stored)
+        return
+    path = Path(argument).expanduser()
+    found = _of_folder(path, names) if path.is_dir() else _of_file(path, names)
+    if not found:
+        raise ConfigurationError(
+            f"{argument} has no pages that can be read: no WARC, ARC, WACZ, JSON Lines, Parquet or HTML file"
+            " and no HTTP cache"
+            if path.is_dir()
+            else f"{argument} is none of WARC, ARC, WACZ, HTML, {', '.join((*_LINES, *_FEEDS, _PARQUET))}"
+        )
+    yield from found
+
+
+def _of_folder(folder: Path, names: tables.Names) -> list[Opened]:
+    if cached := folders.cached_responses(folder):
+        return [_many(folder, folders.HttpCache(cached), [path / "response_body" for path in cached])]
+    files = list(files_below(folder, _refuse))
+    found = [
+        opened
+        for path in files
+        if not is_page(path.name)
+        for opened in _of_file(path, names, named_by_user=False)
+    ]
+    if pages := tuple(path for path in files if is_page(path.name)):
+        found.append(_many(folder, folders.HtmlFiles(pages), pages))
+    return found
+
+
+def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> list[Opened]:
+    """No input if it is a file of another kind. A feed without pages is wrong only if the user has named
+    it.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes[-1:] == [_GZ]
+    suffix = suffixes[-2 if packed and len(suffixes) > 1 else -1] if suffixes else ""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_BEGINNING)
+            is_gzip = start.startswith(MAGIC)
+            form = archives.form_of(beginning(file, 0) if is_gzip else start)
+        size = path.stat().st_size
+    except OSError as exc:
+        raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
+    if form is None:  # its first record may be damaged
+        form = next((form for form in archives.FORMS if f".{form}" in suffixes), None)
+    pages: Input
+    if form:
+        archives.need_reader(form)
+        pages = archives.Archive(path, None, form, is_gzip, size, splits=True)
+    elif suffix == _WACZ:
+        return list(_of_wacz(path))
+    elif suffix in _LINES:
+        pages = tables.JsonLines(path, names, packed, tables.UNKNOWN_SIZE if packed else size)
+    elif suffix in _FEEDS:
+        pages = tables.Feed(path, names, packed, suffix[1:])
+    elif suffix == _PARQUET:
+        pages = tables.ParquetTable.of(path, names)
+    elif is_page(path.name):
+        pages = folders.HtmlFiles((path,))
+    else:
+        return []
+    if isinstance(pages, tables.JsonLines | tables.Feed):
+        try:
+            pages.check()
+        except ConfigurationError:
+            if named_by_user:
+                raise
+            return []
+    return [Opened(str(path), identify(path) or {}, size, pages)]
+
+
+def _of_wacz(path: Path) -> Iterator[Opened]:
+    try:
+        with zipfile.ZipFile(path) as file:
+            for info in file.infolist():
+                if not info.filename.startswith("archive/") or info.is_dir():
+                    continue
+                with file.open(info) as stored:
+                    start = stored.read(_BEGINNING)
+                    is_gzip = start.startswith(MAGIC)
+                    stored.seek(0)
+                    form = archives.form_of(beginning(stored, 0) if is_gzip else start)
+                form = form or archives.WARC
+                archives.need_reader(form)
+                splits = info.compress_type == zipfile.ZIP_STORED
+                source = archives.Archive(path, info.filename, form, is_gzip, info.file_size, splits=splits)
+                yield Opened(f"{path}/{info.filename}", identify(path) or {}, info.compress_size, source)
+    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as exc:
+        raise ConfigurationError(f"{path} is no WACZ file, or is damaged: {exc}") from exc
+
+
+def _many(folder: Path, pages: Input, files: list[Path] | tuple[Path, ...]) -> Opened:
+    """Files of a folder as one input, which is another one if a file is added, removed or changed."""
+    digest = hashlib.blake2b(digest_size=16)
+    weight = 0
+    for path in files:
+        found = path.stat()
+        weight += found.st_size
+        digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    identity = {"path": str(folder.resolve()), "files": len(files), "digest": digest.hexdigest()}
+    return Opened(str(folder), identity, weight, pages)
+
+
+def _refuse(error: OSError) -> None:
+    raise ConfigurationError(f"{error.filename} cannot be read: {error.strerror}") from error

@@ -1,0 +1,355 @@
+"""Mirrors: hosts and parts of hosts that have the same pages.
+
+Candidates come from two sides (Bharat, Broder, Dean & Henzinger 2000, A Comparison of Techniques to Find
+Mirrored Hosts on the WWW). Two pages of one cluster whose paths end alike vote for the two prefixes before
+that end. A vote counts the less, the more hosts the cluster has: an error page stands on all. Hosts that
+share rare pairs of successive parts of paths are candidates, too.
+
+A candidate is judged by 20 paths of each side (Bharat & Broder 1999, Mirror, Mirror on the Web). What counts
+is whether the other side has the path, and whether the two pages are near-copies.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import nsmallest
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import numpy as np
+
+from neardup.detection.rule import VERIFY
+from neardup.fingerprint import sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    Sketches = Callable[[Sequence[int]], Mapping[int, bytes]]
+    """Given ids of pages: their sketches, as stored."""
+
+PATHS = 20
+"""Paths of each side that are looked up at the other."""
+
+MOST_OF_CLUSTERS = 20
+"""Pages of a cluster that vote in all pairs. Of more, each votes with the first alone."""
+
+_LEAST_VOTES = 1.0
+_LEAST_WEIGHT = 0.2
+"""Of a vote, so that hosts which are all mirrors of each other become candidates by five clusters."""
+
+_LEAST_SUPPORT = 3
+_LEAST_COPIES = 0.5
+_MIRROR = 0.8
+"""Share of the pages compared that must be copies, and share of the paths that makes a mirror full."""
+
+_NUMBERS = re.compile(r"\d+")
+_COMMON_HOSTS = 20
+"""Hosts with a pair of parts of paths, above which the pair says nothing."""
+
+_LEAST_ALIKE = 0.3
+"""Cosine of two hosts by the pairs of parts of their paths."""
+
+_AT_ONCE = 1_000
+
+
+class Class(StrEnum):
+    """How two sides are alike."""
+
+    FULL = "full"
+    """Each side has the paths of the other, and nearly all pages are near-copies."""
+    PARTIAL = "partial"
+    """So are nearly all pages, but one side has a part of the other's paths."""
+    NEAR = "same paths, near content"
+    """Many pages of the same paths are near-copies: versions."""
+    OTHER_PATHS = "other paths"
+    """Near-copies of the pages stand under other paths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mirror:
+    """Two prefixes of URLs without the scheme, the first in the order of the alphabet first.
+
+    ``paths_first``: share of the sampled paths of the first that the second has. ``copies`` and ``same``:
+    shares of near-copies and of pages with the very text among the pages compared, ``support`` in number.
+    ``sample``: two URLs.
+    """
+
+    first: str
+    second: str
+    kind: Class
+    paths_first: float
+    paths_second: float
+    copies: float
+    same: float
+    support: int
+    sample: tuple[str, str]
+
+    @property
+    def hosts(self) -> tuple[str, str]:
+        """The hosts of the two sides."""
+        return self.first.partition("/")[0], self.second.partition("/")[0]
+
+
+class SitePages:
+    """Pages with a fingerprint, by their URLs without scheme and fragment.
+
+    A URL that stands for several pages, by http and https, or in several captures, is that of the last.
+    """
+
+    def __init__(self) -> None:
+        self._row_of: dict[str, int] = {}
+        self.names: list[str] = []
+        self._ids: list[int] = []
+        self._clusters: list[int] = []
+        self._digests: list[int] = []
+        self._ordered: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def add(self, url: str, page_id: int, cluster: int, digest: int) -> None:
+        """``cluster``: id of the canonical page; ``digest``: that of the text."""
+        name = url.partition("#")[0].partition("://")[2]
+        if "/" not in name:
+            name += "/"
+        row = self._row_of.setdefault(name, len(self.names))
+        if row == len(self.names):
+            self.names.append(name)
+            self._ids.append(page_id)
+            self._clusters.append(cluster)
+            self._digests.append(digest)
+        else:
+            self._ids[row], self._clusters[row], self._digests[row] = page_id, cluster, digest
+
+    def finish(self) -> None:
+        """Call this when all pages are added."""
+        self._ordered = sorted(self.names)
+
+    def row(self, name: str) -> int | None:
+        """The row of a page, or None."""
+        return self._row_of.get(name)
+
+    def page_id(self, row: int) -> int:
+        return self._ids[row]
+
+    def cluster(self, row: int) -> int:
+        return self._clusters[row]
+
+    def are_same_text(self, one: int, other: int) -> bool:
+        return self._digests[one] == self._digests[other]
+
+    def below(self, prefix: str) -> list[str]:
+        """The rests of the names that begin with a prefix."""
+        start = bisect_left(self._ordered, prefix)
+        end = bisect_left(self._ordered, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+        return [name[len(prefix) :] for name in self._ordered[start:end]]
+
+    def clusters(self) -> Iterator[list[int]]:
+        """The rows of each cluster of several pages, in the order of the names."""
+        rows: dict[int, list[int]] = defaultdict(list)
+        for name in self._ordered:
+            row = self._row_of[name]
+            rows[self._clusters[row]].append(row)
+        return (of_cluster for of_cluster in rows.values() if len(of_cluster) > 1)
+
+
+def find(
+    pages: SitePages, sketches: Sketches, progress: Callable[[int], None] = lambda done: None
+) -> list[Mirror]:
+    """All pairs of mirrors, those with most support first; ``progress`` is told how many candidates of
+    :func:`candidates` are judged.
+    """
+    judge = _Judge(pages, sketches)
+    found: list[Mirror] = []
+    pairs = candidates(pages)
+    for start in range(0, len(pairs), _AT_ONCE):
+        found += judge.judged(pairs[start : start + _AT_ONCE])
+        progress(start)
+    elsewhere = {mirror.hosts for mirror in found if mirror.kind is not Class.OTHER_PATHS}
+    told = [
+        mirror for mirror in found if mirror.kind is not Class.OTHER_PATHS or mirror.hosts not in elsewhere
+    ]
+    return sorted(told, key=lambda mirror: (-mirror.support, mirror.first, mirror.second))
+
+
+def candidates(pages: SitePages) -> list[tuple[str, str]]:
+    """Pairs of prefixes that may be mirrors, in their order."""
+    votes: dict[tuple[str, str], float] = defaultdict(float)
+    for rows in pages.clusters():
+        names = [pages.names[row] for row in rows]
+        weight = max(_LEAST_WEIGHT, 1.0 / len({name.partition("/")[0] for name in names}))
+        for one, other in _pairs(names):
+            pair = _prefixes(one, other)
+            if pair[0] != pair[1]:
+                votes[min(pair), max(pair)] += weight
+    voted = {pair for pair, weight in votes.items() if weight >= _LEAST_VOTES}
+    return sorted(voted | _alike_by_paths(pages.names))
+
+
+def _pairs(names: list[str]) -> Iterable[tuple[str, str]]:
+    """Pairs of the pages of a cluster: all, or those with the first.
+
+    So many mirrors of each other take no more time than pages.
+    """
+    ahead = names if len(names) <= MOST_OF_CLUSTERS else names[:1]
+    return ((one, other) for place, one in enumerate(ahead) for other in names[place + 1 :])
+
+
+def _prefixes(one: str, other: str) -> tuple[str, str]:
+    """What stands before the parts of two names that end alike; the hosts if the last parts differ.
+
+    >>> _prefixes("a.example/1/docs/x", "b.example/mirror/2/docs/x"), _prefixes("a.example/x", "b.example/y")
+    (('a.example/1/', 'b.example/mirror/2/'), ('a.example/', 'b.example/'))
+    """
+    parts, other_parts = one.split("/"), other.split("/")
+    same = 0
+    most = min(len(parts), len(other_parts)) - 1
+    while same < most and parts[-1 - same] == other_parts[-1 - same]:
+        same += 1
+    if not same:
+        return f"{parts[0]}/", f"{other_parts[0]}/"
+    return "/".join([*parts[:-same], ""]), "/".join([*other_parts[:-same], ""])
+
+
+def _alike_by_paths(names: Iterable[str]) -> set[tuple[str, str]]:
+    """Hosts that share pairs of successive parts of paths, weighted by how rare the pairs are."""
+    hosts_of: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name in names:
+        host, *parts = name.split("/")
+        for pair in pairwise(("", *parts)):
+            hosts_of[pair].add(host)
+    number = len({name.partition("/")[0] for name in names})
+    norms: dict[str, float] = defaultdict(float)
+    shared: dict[tuple[str, str], float] = defaultdict(float)
+    for hosts in hosts_of.values():
+        weight = math.log(1.0 + number / len(hosts)) ** 2
+        for host in hosts:
+            norms[host] += weight
+        if 1 < len(hosts) <= _COMMON_HOSTS:
+            ordered = sorted(hosts)
+            for place, one in enumerate(ordered):
+                for other in ordered[place + 1 :]:
+                    shared[one, other] += weight
+    return {
+        (f"{one}/", f"{other}/")
+        for (one, other), weight in shared.items()
+        if weight >= _LEAST_ALIKE * math.sqrt(norms[one] * norms[other])
+    }
+
+
+@dataclass(slots=True)
+class _Sample:
+    """Pages of two sides to compare, as rows, and the share of the paths of each that the other has."""
+
+    pair: tuple[str, str]
+    kind: Class | None
+    compared: list[tuple[int, int]]
+    shares: tuple[float, float]
+
+
+class _Judge:
+    def __init__(self, pages: SitePages, sketches: Sketches) -> None:
+        self._pages = pages
+        self._sketches = sketches
+        self._samples: dict[tuple[str, str], list[str]] = {}
+
+    def judged(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Mirror]:
+        samples = [sample for pair in pairs if (sample := self._sampled(pair)) is not None]
+        self._samples.clear()
+        ids = {self._pages.page_id(row) for sample in samples for rows in sample.compared for row in rows}
+        stored = self._sketches(sorted(ids))
+        for sample in samples:
+            mirror = self._judged(sample, stored)
+            if mirror is not None:
+                yield mirror
+
+    def _sampled(self, pair: tuple[str, str]) -> _Sample | None:
+        """What is compared: pages of the same paths, or else, of hosts, pages of the same clusters."""
+        compared: dict[tuple[int, int], None] = {}
+        shares: list[float] = []
+        for prefix, other in (pair, pair[::-1]):
+            paths = self._paths(prefix, other)
+            both = [(self._pages.row(prefix + path), self._pages.row(other + path)) for path in paths]
+            there = [(one, at_other) for one, at_other in both if one is not None and at_other is not None]
+            compared |= dict.fromkeys(there if prefix is pair[0] else [(two, one) for one, two in there])
+            shares.append(len(there) / len(paths) if paths else 0.0)
+        if len(compared) >= _LEAST_SUPPORT:
+            return _Sample(pair, None, list(compared), (shares[0], shares[1]))
+        return self._sampled_by_clusters(pair)
+
+    def _sampled_by_clusters(self, pair: tuple[str, str]) -> _Sample | None:
+        pages = self._pages
+        compared: list[tuple[int, int]] = []
+        shares: list[float] = []
+        for prefix, other in (pair, pair[::-1]):
+            there = {
+                pages.cluster(row): row
+                for path in pages.below(other)
+                if (row := pages.row(other + path)) is not None
+            }
+            rows = [
+                row for path in self._paths(prefix, other) if (row := pages.row(prefix + path)) is not None
+            ]
+            found = [(row, there[pages.cluster(row)]) for row in rows if pages.cluster(row) in there]
+            compared += found if prefix is pair[0] else [(two, one) for one, two in found]
+            shares.append(len(found) / len(rows) if rows else 0.0)
+        if len(compared) < _LEAST_SUPPORT or max(shares) < _LEAST_COPIES:
+            return None
+        return _Sample(pair, Class.OTHER_PATHS, compared, (0.0, 0.0))
+
+    def _paths(self, prefix: str, other: str) -> list[str]:
+        """Some paths below a prefix, the same for the same paths, whatever the host; none below the other
+        prefix, which may be below this one.
+        """
+        apart = other if other.startswith(prefix) else ""
+        if (prefix, apart) not in self._samples:
+            below = self._pages.below(prefix)
+            if apart:
+                below = [path for path in below if not path.startswith(apart[len(prefix) :])]
+            chosen = nsmallest(PATHS, below, key=lambda path: (crc32(path.encode()), path))
+            self._samples[prefix, apart] = chosen
+        return self._samples[prefix, apart]
+
+    def _judged(self, sample: _Sample, stored: Mapping[int, bytes]) -> Mirror | None:
+        estimates = [self._estimate(one, other, stored) for one, other in sample.compared]
+        support = len(estimates)
+        copies = sum(estimate >= VERIFY for estimate in estimates) / support
+        same = sum(self._pages.are_same_text(*rows) for rows in sample.compared) / support
+        if copies < _LEAST_COPIES:
+            return None
+        # Versions are as near to each other as mirrors that say their own names. Numbers tell them apart: of
+        # two sides that differ in numbers alone, all pages must be the same.
+        are_numbered = _NUMBERS.sub("", sample.pair[0]) == _NUMBERS.sub("", sample.pair[1])
+        kind = sample.kind
+        if kind is None and (same < 1.0 if are_numbered else copies < _MIRROR):
+            kind = Class.NEAR
+        if kind is None:
+            kind = Class.FULL if min(sample.shares) >= _MIRROR else Class.PARTIAL
+        one, other = sample.compared[int(np.argmax(estimates))]
+        return Mirror(
+            first=sample.pair[0],
+            second=sample.pair[1],
+            kind=kind,
+            paths_first=sample.shares[0],
+            paths_second=sample.shares[1],
+            copies=copies,
+            same=same,
+            support=support,
+            sample=(self._pages.names[one], self._pages.names[other]),
+        )
+
+    def _estimate(self, one: int, other: int, stored: Mapping[int, bytes]) -> float:
+        """The resemblance of two pages; 1 if a crawl called them copies, 0 if somebody has removed one."""
+        if self._pages.cluster(one) == self._pages.cluster(other):
+            return 1.0
+        drawn = [stored.get(self._pages.page_id(row)) for row in (one, other)]
+        if drawn[0] is None or drawn[1] is None:
+            return 0.0
+        first, second = (sketch.from_bytes(some) for some in drawn if some is not None)
+        return float(sketch.compact_estimates(np.asarray([first], dtype=np.uint64), second)[0])

@@ -1,0 +1,190 @@
+"""What the report with charts shows of a store: one value that the HTML file and the live page share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from neardup.store import figures, reports
+from neardup.store.reports import Filters
+from neardup.store.url_rules import BY_HAND, stored_rules
+from neardup.urls.rules import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection
+
+    from neardup.detection.rule import Rule
+    from neardup.store.store import Store
+
+_Row = TypeVar("_Row")
+
+ROWS = 20
+"""Rows of a table."""
+
+_DAYS = 60
+_CRAWLS = 30
+_POINTS = 200
+"""Of the curve."""
+
+_ALL = Filters()
+_SHOWN_STATES = (State.ACTIVE, State.REVOKED, *sorted(BY_HAND))
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[_Row]):
+    """The first rows of a table, and how many there are."""
+
+    rows: Sequence[_Row]
+    total: int
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.rows) < self.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlFigures:
+    """A crawl, the pages that it saw last, and what it did not fetch."""
+
+    crawl_id: int
+    spider: str
+    started_at: datetime
+    finished_at: datetime | None
+    finish_reason: str | None
+    pages: int
+    duplicates: int
+    rate: float
+    links_withheld: int
+    requests_saved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlRule:
+    """A rule of URLs that counts, or did."""
+
+    host: str
+    text: str
+    state: str
+    trials: float
+    hits: float
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A store at one moment. ``made_at`` says when it was counted."""
+
+    location: str
+    made_at: datetime
+    max_distance: int
+    verify: float
+    overview: reports.Overview
+    links_withheld: int
+    requests_saved: int
+    hosts: Part[reports.Share]
+    folders: Part[reports.Share]
+    days: Part[reports.Share]
+    crawls: Part[CrawlFigures]
+    distances: list[reports.AtDistance]
+    resemblances: list[figures.AtResemblance]
+    evidence: list[reports.WithEvidence]
+    growth: list[figures.Growth]
+    clusters: list[reports.Cluster]
+    flagged: list[reports.Cluster]
+    across_hosts: Part[reports.Crossing]
+    across_domains: Part[reports.Crossing]
+    url_rules: Part[UrlRule]
+    newest_crawl: int | None
+    new_pages: Part[figures.NewPage]
+
+
+def summarise(store: Store, rule: Rule, progress: Callable[[str], None] = lambda _: None) -> Summary:
+    """Count all that the report shows; ``progress`` is told what is counted next.
+
+    The whole store is read several times: some seconds for a million pages.
+    """
+    with store.reading() as connection:
+        counted = _Counting(connection, progress)
+        crawls = counted("crawls", _crawls)
+        across_hosts = counted("sites", lambda on: reports.across_hosts(on, _ALL))
+        newest, new_count, new_pages = counted("new pages", lambda on: figures.new_pages(on, limit=ROWS))
+        days = counted("days", figures.by_day)
+        return Summary(
+            location=store.location,
+            made_at=datetime.now(UTC),
+            max_distance=rule.max_distance,
+            verify=rule.verify,
+            overview=counted("pages", lambda on: reports.overview(on, _ALL)),
+            links_withheld=sum(crawl.links_withheld for crawl in crawls),
+            requests_saved=sum(crawl.requests_saved for crawl in crawls),
+            hosts=_first(counted("hosts", lambda on: reports.by_host(on, _ALL))),
+            folders=_first(counted("folders", lambda on: reports.by_path_prefix(on, _ALL))),
+            days=Part(days[-_DAYS:], len(days)),
+            crawls=Part(crawls[: -_CRAWLS - 1 : -1], len(crawls)),
+            distances=counted("distances", lambda on: reports.by_distance(on, _ALL)),
+            resemblances=counted("resemblances", figures.by_resemblance),
+            evidence=counted("evidence", lambda on: reports.by_evidence(on, _ALL)),
+            growth=counted("growth", lambda on: figures.growth(on, points=_POINTS)),
+            clusters=counted("clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
+            flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
+            across_hosts=_first(across_hosts),
+            across_domains=_first(reports.across_domains(across_hosts)),
+            url_rules=_first(counted("rules of URLs", url_rules)),
+            newest_crawl=newest,
+            new_pages=Part(new_pages, new_count),
+        )
+
+
+class _Counting:
+    """Runs one query after the other, and says which."""
+
+    def __init__(self, connection: Connection, progress: Callable[[str], None]) -> None:
+        self._connection, self._progress = connection, progress
+
+    def __call__(self, what: str, query: Callable[[Connection], _Row]) -> _Row:
+        self._progress(what)
+        return query(self._connection)
+
+
+def _first(rows: list[_Row]) -> Part[_Row]:
+    return Part(rows[:ROWS], len(rows))
+
+
+def _crawls(connection: Connection) -> list[CrawlFigures]:
+    return [
+        CrawlFigures(
+            crawl_id=crawl["id"],
+            spider=crawl["spider"],
+            started_at=crawl["started_at"],
+            finished_at=crawl["finished_at"],
+            finish_reason=crawl["finish_reason"],
+            pages=share.pages,
+            duplicates=share.duplicates,
+            rate=share.rate,
+            links_withheld=crawl["links_withheld"] or 0,
+            requests_saved=crawl["requests_saved"] or 0,
+        )
+        for crawl, share in reports.by_crawl(connection, _ALL)
+    ]
+
+
+def url_rules(connection: Connection, *, host: str | None = None) -> list[UrlRule]:
+    """The rules of URLs that count, or did; the active ones first, those with most trials first.
+
+    ``host``: only those of this host.
+    """
+    found = [
+        UrlRule(
+            host=learned.rule.host,
+            text=f"{learned.rule.slot} {learned.rule.value} {learned.rule.context}".strip(),
+            state=learned.state.value,
+            trials=learned.trials,
+            hits=learned.hits,
+            example=learned.example,
+        )
+        for learned, *_ in stored_rules(connection, host=host, states=_SHOWN_STATES)
+    ]
+    return sorted(found, key=lambda rule: (rule.state != State.ACTIVE, -rule.trials, rule.host))

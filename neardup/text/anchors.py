@@ -1,0 +1,115 @@
+"""The links of a page: where its anchors lead to.
+
+An anchor is an ``a`` or ``area`` element with ``href``. What leads to another place of the same page is no
+link. ``python -m benchmarks.bench_build`` measures what links cost beside reading a page.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from neardup import native
+from neardup.address import is_web, page_url
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+_NOFOLLOW = "nofollow"
+
+_SEGMENT = r"[\w%~-][\w%~.-]*+"
+_HOST = r"https?://[\w.-]++(?::\d++)?"
+_QUERY = r"(?:\?[\w%~.=&+-]++)?"
+_PLAIN_URL = re.compile(rf"{_HOST}/[\w%~./-]*+{_QUERY}", re.ASCII)
+_PLAIN_PATH = re.compile(rf"((?:\.\./)*+)({_SEGMENT}(?:/{_SEGMENT})*+/?{_QUERY})", re.ASCII)
+_PLAIN_BASE = re.compile(rf"(?:{_HOST}|file://)/((?:{_SEGMENT}/)*)[^/?#;]*+(?:\?|\Z)", re.ASCII)
+"""Links and bases that are joined here. ``urljoin`` gives the same, and takes 20 times the time."""
+
+_REMEMBERED = 1 << 14
+"""Links of pages in one folder, which have many in common."""
+
+
+def links(url: str, root: etree._Element) -> dict[str, bool]:
+    """The URLs without fragments that a page links to, in the order of the page, each once.
+
+    The URLs are http(s), or files if the page is one. The value is whether all anchors with this URL say
+    ``nofollow``, or the page does.
+
+    >>> from lxml import etree
+    >>> page = "<a href=z#1>1</a><a href=?q rel=nofollow>2</a><a href=#top>3</a>"
+    >>> links("http://a.example/x/y", etree.HTML(page))
+    {'http://a.example/x/z': False, 'http://a.example/x/y?q': True}
+    """
+    own_base, is_nofollow, hrefs = anchors(root)
+    base = url if own_base is None else _joined(url, own_base.strip()) or url
+    plain = _PLAIN_BASE.match(base)
+    folder, top = (base[: plain.end(1)], plain.start(1)) if plain else (base, 0)
+    found: dict[str, bool] = {}
+    for whole, marked in hrefs.items():
+        href = whole.partition("#")[0].strip()
+        if not href:
+            continue
+        # Most links depend on the folder of the base only, so that they are remembered for all its pages.
+        is_own = not top or ":" in href or href[0] in "?;" or href.startswith("//")
+        if link := _link(base if is_own else folder, top, href):
+            found[link] = found.get(link, True) and (marked or is_nofollow)
+    found.pop(page_url(url), None)
+    return found
+
+
+@native.twin
+def anchors(root: etree._Element) -> tuple[str | None, bool, dict[str, bool]]:
+    """The first ``base`` of a page, whether a ``meta`` says ``nofollow`` of all links, and the links.
+
+    The links are the values of ``href`` that are no mere fragments. The value of each is whether all anchors
+    that have it say ``nofollow``.
+    """
+    base, is_nofollow = None, False
+    hrefs: dict[str, bool] = {}
+    for element in root.iter("a", "area", "base", "meta"):
+        if element.tag == "meta":
+            is_robots = (element.get("name") or "").lower() == "robots"
+            is_nofollow = is_nofollow or (is_robots and _NOFOLLOW in (element.get("content") or "").lower())
+            continue
+        href = element.get("href")
+        if element.tag == "base":
+            base = href if base is None else base
+            continue
+        if href is None or href.startswith("#"):
+            continue
+        rel = element.get("rel")
+        hrefs[href] = hrefs.get(href, True) and rel is not None and _NOFOLLOW in rel.lower()
+    return base, is_nofollow, hrefs
+
+
+@lru_cache(_REMEMBERED)
+def _link(base: str, top: int, href: str) -> str:
+    """A URL without fragment; "" if it leads to no page. ``top``: where the path of the base begins; 0: the
+    base is none of ``_PLAIN_BASE``.
+    """
+    if _PLAIN_URL.fullmatch(href):
+        return href
+    if top and (path := _PLAIN_PATH.fullmatch(href.removeprefix("/"))):
+        if href[0] == "/":
+            base = base[:top]
+        return _raised(base, len(path[1]) // 3, top) + path[2]
+    return _joined(base, href)
+
+
+def _raised(folder: str, levels: int, top: int) -> str:
+    """The folder so many levels above one, but not above ``top``, where the path begins."""
+    for _ in range(levels):
+        folder = folder[: max(top, folder.rfind("/", 0, -1) + 1)]
+    return folder
+
+
+def _joined(base: str, href: str) -> str:
+    """A URL without fragment; "" if it leads to no page: to none of the web, nor from a file to a file."""
+    try:
+        url = urljoin(base, href)
+    except ValueError:
+        return ""
+    is_page = is_web(url) or (url.startswith("file:") and base.startswith("file:"))
+    return page_url(url) if is_page else ""

@@ -1,0 +1,88 @@
+"""The form of Khan & Ali: a page goes in, and out comes what the store has like it. Each step is timed.
+
+Nothing is stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from neardup.collection.lookup import Checked, known_pages, look_up
+from neardup.store import page_report
+from neardup.web.site import Answer, BadRequest
+
+if TYPE_CHECKING:
+    from neardup.fingerprint.reader import Reader, Reading
+    from neardup.web.site import Asked, Site
+
+_MOST_SHOWN = 10
+_UNNAMED = "http://pasted.invalid/"
+"""The address of a page that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step, and how long it took."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found about a page, and what finding it took."""
+
+    checked: Checked
+    steps: list[Step]
+
+
+def form(site: Site, asked: Asked) -> Answer:
+    return _answer(None, asked)
+
+
+def check(site: Site, asked: Asked) -> Answer:
+    with site.store.looking() as connection:
+        stored = page_report.stored_scheme(connection)
+    reader = site.options.make_reader()
+    if stored is not None and stored != str(reader.scheme):
+        raise BadRequest(f"the store has pages of the scheme {stored}, these settings are of {reader.scheme}")
+    url, reading, fetched = _read(site, reader, asked)
+    started = perf_counter()
+    known = known_pages(site.store, site.options, reader)
+    loaded = perf_counter()
+    found = look_up(known, url, reading, limit=_MOST_SHOWN)
+    seconds = reader.seconds
+    steps = [
+        Step("fetch", fetched),
+        Step("purify", seconds.text),
+        Step("words", seconds.features),
+        Step("fingerprint", seconds.simhash),
+        Step("sketch", seconds.sketch),
+        Step("load what is known", loaded - started),
+        Step("look up", perf_counter() - loaded),
+    ]
+    return _answer(Outcome(found, steps), asked)
+
+
+def _read(site: Site, reader: Reader, asked: Asked) -> tuple[str, Reading, float]:
+    """The address of the page, the page as it is compared, and how long the fetch took."""
+    url, html, file = (asked.form.get(name) or "" for name in ("url", "html", "file"))
+    given: str | bytes = file or html
+    if given:
+        address = str(url).strip() or _UNNAMED
+        return address, reader.read_html(address, given), 0.0
+    if not str(url).strip():
+        raise BadRequest("give a URL, the HTML of a page, or a file")
+    started = perf_counter()
+    response = site.fetch(str(url).strip())
+    fetched = perf_counter() - started
+    return response.url, reader.read_response(response), fetched
+
+
+def _answer(outcome: Outcome | None, asked: Asked) -> Answer:
+    data: dict[str, Any] = {"outcome": outcome}
+    return Answer(
+        template="check.html", title="Compare", data=data, values={"url": asked.form.get("url") or ""}
+    )

@@ -1,0 +1,76 @@
+"""The figures of the first page, counted in the background: all of a store takes seconds, a page must not."""
+
+from __future__ import annotations
+
+from threading import Lock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from neardup.errors import NeardupError
+from neardup.store.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from neardup.detection.rule import Rule
+    from neardup.store.store import Store
+
+_SHARE = 10
+"""Counting takes a tenth of the time at most, while a crawl writes."""
+
+
+class Counted(NamedTuple):
+    """The last figures; ``counting`` says what is counted now, None if nothing is."""
+
+    summary: Summary | None
+    counting: str | None
+
+
+class Figures:
+    """Counts what a store holds, again when crawls have written to it."""
+
+    def __init__(self, store: Store, rule: Rule) -> None:
+        self._store, self._rule = store, rule
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._summary: Summary | None = None
+        self._counting: str | None = None
+        self._state: list[list[Any]] | None = None
+        self._next = 0.0
+        self._failure: NeardupError | None = None
+
+    def current(self) -> Counted:
+        """What is known now. NeardupError: counting has failed; the next call tries again."""
+        state = self._store.state(but=0)
+        with self._lock:
+            failure, self._failure = self._failure, None
+            if failure is not None:
+                raise failure
+            is_old = self._summary is None or (state != self._state and monotonic() >= self._next)
+            if is_old and self._thread is None:
+                self._counting = "pages"
+                self._thread = Thread(target=self._count, args=(state,), daemon=True, name="neardup figures")
+                self._thread.start()
+            return Counted(self._summary, self._counting)
+
+    def wait(self) -> None:
+        """Until what is being counted is counted."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _count(self, state: list[list[Any]]) -> None:
+        started = monotonic()
+        summary: Summary | None = None
+        failure: NeardupError | None = None
+        try:
+            summary = summarise(self._store, self._rule, self._tell)
+        except NeardupError as exc:
+            failure = exc
+        finally:
+            with self._lock:
+                if summary is not None:
+                    self._summary, self._state = summary, state
+                self._failure, self._counting, self._thread = failure, None, None
+                self._next = monotonic() + _SHARE * (monotonic() - started)
+
+    def _tell(self, what: str) -> None:
+        self._counting = what

@@ -1,0 +1,39 @@
+"""The report as an HTML file on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neardup.errors import NeardupError
+from neardup.web.extra import needed_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from neardup.detection.rule import Rule
+    from neardup.store.store import Store
+
+
+def check(what: str) -> None:
+    """ConfigurationError if the extra for reports is missing; ``what`` asks for it."""
+    with needed_for(what):
+        import neardup.web.pages  # noqa: F401, PLC0415
+
+
+def write(store: Store, rule: Rule, path: Path, progress: Callable[[str], None] = lambda _: None) -> None:
+    """Write the report of a store, which replaces a file that is there once it is whole.
+
+    Raises ConfigurationError if the extra is missing, NeardupError if the file cannot be written.
+    """
+    check(f"the report {path}")
+    from neardup.store.summary import summarise  # noqa: PLC0415  # crawls without a report do not pay for it
+    from neardup.web.pages import report_file  # noqa: PLC0415
+
+    text = report_file(summarise(store, rule, progress))
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        unfinished.write_text(text, encoding="utf-8", errors="replace")
+        unfinished.replace(path)
+    except OSError as exc:
+        raise NeardupError(f"the report {path} cannot be written: {exc.strerror or exc}") from exc

@@ -1,0 +1,51 @@
+"""Serving the live page on a port of this machine."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from neardup.errors import NeardupError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+MOST_AT_ONCE = 100
+"""Connections that are served at once; more get 503."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; ``port`` 0: on any free port. NeardupError: somebody else has the port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named, or asyncio lets the kernel wait 40 ms for more before a small answer leaves.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(MOST_AT_ONCE)
+    except OSError as exc:
+        made.close()
+        raise NeardupError(
+            f"port {port} of {host} cannot be served: {exc.strerror}; --port names another one"
+        ) from exc
+    return made
+
+
+def serve(app: ASGIApp, listening: socket.socket) -> None:
+    """Serve until Ctrl-C."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="off",
+        limit_concurrency=MOST_AT_ONCE,
+        timeout_graceful_shutdown=2,
+    )
+    with suppress(KeyboardInterrupt):  # which is raised once more when all is closed
+        uvicorn.Server(config).run(sockets=[listening])

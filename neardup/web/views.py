@@ -1,0 +1,167 @@
+"""The views that only look: each takes a request and gives an answer, for people and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neardup.detection.verdict import CANONICAL
+from neardup.errors import NeardupError
+from neardup.store import deciding, explore
+from neardup.store.explore import ClusterFilters, Order
+from neardup.store.summary import url_rules
+from neardup.web import svg
+from neardup.web.pages import charts, to
+from neardup.web.site import Answer, Asked, BadRequest, NotFound, Redirect, Site
+from neardup.web.texts import Compared, compare, kept_text, todays_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    View = Callable[[Site, Asked], Answer | Redirect]
+
+_COUNT_AGAIN = {"Refresh": "2"}
+
+
+def overview(site: Site, asked: Asked) -> Answer:
+    counted = site.figures.current()
+    with site.store.looking() as connection:
+        running = [row for row in explore.crawl_list(connection).rows if row.finished_at is None]
+    return Answer(
+        template="overview.html",
+        title="Overview",
+        data={"summary": counted.summary, "counting": counted.counting, "running": running},
+        headers=_COUNT_AGAIN if counted.summary is None else {},
+        values={"charts": None if counted.summary is None else charts(counted.summary)},
+    )
+
+
+def clusters(site: Site, asked: Asked) -> Answer:
+    kind = asked.text("kind")
+    if kind is not None and kind not in CANONICAL:
+        raise BadRequest(f"kind must be one of {', '.join(CANONICAL)}, not {kind!r:.80}")
+    order = asked.text("order") or Order.LARGEST.value
+    if order not in list(Order):
+        raise BadRequest(f"order must be one of {', '.join(Order)}, not {order!r:.80}")
+    filters = ClusterFilters(
+        host=asked.text("host"),
+        kind=kind,
+        crawl=asked.whole_number("crawl"),
+        least=asked.whole_number("least"),
+        most=asked.whole_number("most"),
+        order=Order(order),
+    )
+    with site.store.looking() as connection:
+        found = explore.clusters(connection, filters, asked.text("after"))
+    return Answer(
+        template="clusters.html",
+        title="Clusters",
+        data={"filters": filters, "clusters": found},
+        values={"kinds": [kind.value for kind in CANONICAL], "orders": [one.value for one in Order]},
+    )
+
+
+def cluster(site: Site, asked: Asked) -> Answer:
+    with site.store.looking() as connection:
+        found = explore.cluster(connection, _key(asked, "key"), asked.text("after"))
+    if found is None:
+        raise NotFound("no page of this key is stored")
+    return Answer(template="cluster.html", title="Cluster", data=found)
+
+
+def page(site: Site, asked: Asked) -> Answer:
+    with site.store.looking() as connection:
+        key = _key(asked, "key")
+        found = explore.page(connection, key, asked.text("after"))
+        decided, seen = deciding.about(connection, key), deciding.state_of(connection, key)
+    if found is None:
+        raise NotFound("no page of this key is stored")
+    return Answer(
+        template="page.html",
+        title="Page",
+        data={"page": found, "decisions": decided},
+        values={"seen": seen},
+    )
+
+
+def pair(site: Site, asked: Asked) -> Answer:
+    """Two pages side by side; with their texts, if crawls have kept both."""
+    found = _pair(site, asked)
+    a, b = (kept_text(site, page) for page in (found.a, found.b))
+    return _pair_answer(site, asked, found, None if a is None or b is None else compare(site, a, b))
+
+
+def pair_texts(site: Site, asked: Asked) -> Answer:
+    """The same with today's texts, which are fetched."""
+    found = _pair(site, asked)
+    compared: Compared | str
+    try:
+        compared = compare(site, todays_text(site, found.a), todays_text(site, found.b))
+    except NeardupError as exc:
+        compared = str(exc)
+    return _pair_answer(site, asked, found, compared)
+
+
+def _pair(site: Site, asked: Asked) -> explore.Pair:
+    with site.store.looking() as connection:
+        found = explore.pair(connection, _key(asked, "a"), _key(asked, "b"))
+    if found is None:
+        raise NotFound("one of the two pages is not stored")
+    return found
+
+
+def _pair_answer(site: Site, asked: Asked, found: explore.Pair, compared: Compared | str | None) -> Answer:
+    failure = compared if isinstance(compared, str) else None
+    keys = _key(asked, "a"), _key(asked, "b")
+    with site.store.looking() as connection:
+        decided, seen = deciding.about(connection, *keys), deciding.state_of(connection, *keys)
+    return Answer(
+        template="pair.html",
+        title="Pair",
+        data={
+            "pair": found,
+            "decisions": decided,
+            "texts": None if failure else compared,
+            "failure": failure,
+        },
+        values={
+            "bits": svg.bits(found.bits),
+            "inline": "inline" in {asked.form.get("layout"), asked.query.get("layout")},
+            "seen": seen,
+            "here": f"/pair/{found.a.key}/{found.b.key}",
+        },
+    )
+
+
+def host(site: Site, asked: Asked) -> Answer:
+    name = asked.query.get("name", "")  # files have none
+    with site.store.looking() as connection:
+        found = explore.host(connection, name)
+        rules = url_rules(connection, host=name)[: explore.ROWS]
+    if found is None:
+        raise NotFound("no page of this host is stored")
+    return Answer(template="host.html", title="Host", data={"host": found, "rules": rules})
+
+
+def crawls(site: Site, asked: Asked) -> Answer:
+    with site.store.looking() as connection:
+        found = explore.crawl_list(connection, asked.text("after"))
+    return Answer(template="crawls.html", title="Crawls", data={"crawls": found})
+
+
+def search(site: Site, asked: Asked) -> Answer | Redirect:
+    """Pages by their URLs. What is a host, and nothing else, leads to the host."""
+    text = asked.text("q")
+    if text is None:
+        return Redirect("/")
+    with site.store.looking() as connection:
+        if "/" not in text and explore.has_host(connection, text):
+            return Redirect(to("/host", name=text.lower()))
+        found = explore.search(connection, text, asked.text("after"))
+    return Answer(template="search.html", title="Search", data={"text": text, "found": found})
+
+
+def _key(asked: Asked, name: str) -> bytes:
+    key = explore.page_key(asked.path[name])
+    if key is None:
+        raise NotFound("a key of a page has 32 hexadecimal digits")
+    return key

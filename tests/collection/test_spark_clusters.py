@@ -1,0 +1,111 @@
+"""Clusters of a collection on servers of Spark Connect: PySpark's own, and Sail as another dialect."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from neardup.cli.main import main
+from neardup.collection import clusters
+from neardup.collection.dataset import open_collection
+from tests.support.clustered import CHOICE, expected, page_rows, write_collection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
+
+_START_SECONDS = 120
+_PROGRAMS = Path(sys.executable).parent
+_SERVERS = {
+    "spark": [
+        "spark-submit", "--master", "local[2]",
+        "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
+        "--conf", "spark.connect.grpc.binding.port={port}",
+        "--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=1", "spark-internal",
+    ],
+    "sail": ["sail", "spark", "server", "--ip", "127.0.0.1", "--port", "{port}"],
+}  # fmt: skip
+
+
+@contextmanager
+def server(name: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server of the kind in a process group of its own; its URL and its process."""
+    pytest.importorskip("pyspark")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    program, *arguments = (part.format(port=port) for part in _SERVERS[name])
+    if not (_PROGRAMS / program).exists():
+        pytest.skip(f"no {program}")
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(_PROGRAMS / program), *arguments],
+            cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+        try:
+            _wait(process, port, folder / "server.log")
+            yield f"sc://127.0.0.1:{port}", process
+        finally:
+            _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, log.read_text()
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise AssertionError(log.read_text())
+
+
+def run(folder: Path, url: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "neardup", "collection", "clusters", str(folder), "--engine", "spark"]
+    return subprocess.run([*command, "--remote", url], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", _SERVERS)
+def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) -> None:
+    rows = page_rows()
+    for folder in ("c", "duckdb", "oracle"):
+        write_collection(tmp_path / folder, rows, files=2)
+    with server(name, tmp_path) as (url, process):
+        done = run(tmp_path / "c", url)
+        assert done.returncode == 0, done.stderr
+
+        # Stages that are there are not made again, so this run only begins before the server is gone.
+        (tmp_path / "c" / "clusters" / "relations.parquet").rename(tmp_path / "relations.parquet")
+        _kill(process)
+        gone = run(tmp_path / "c", url)
+
+    assert gone.returncode == 1
+    assert f"the Spark server {url} failed or is gone" in gone.stderr
+    assert "Traceback" not in gone.stderr
+    (tmp_path / "relations.parquet").rename(tmp_path / "c" / "clusters" / "relations.parquet")
+    assert main(["collection", "clusters", str(tmp_path / "duckdb")]) == 0
+    (tmp_path / "oracle" / "clusters").mkdir()
+    clusters.write(expected(rows, CHOICE), open_collection(tmp_path / "oracle"))
+    for result in ("relations.parquet", "clusters.parquet"):
+        made = [
+            (tmp_path / folder / "clusters" / result).read_bytes() for folder in ("c", "duckdb", "oracle")
+        ]
+        assert made[0] == made[1] == made[2]

@@ -1,0 +1,97 @@
+"""Links of pages: what anchors lead to, as urllib.parse joins them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+import pytest
+from lxml import etree
+
+from neardup.address import is_web, page_url
+from neardup.text import anchors
+from neardup.text.anchors import links
+from neardup.text.visible_text import parse
+from tests.support.places import PAGES
+from tests.support.twins import python_twin
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+TWINS = (anchors, python_twin(anchors))
+
+BASES = (
+    "http://a.example/", "http://a.example", "http://a.example/x", "http://a.example/x/y.html",
+    "http://a.example:80/x/y?z=/q/", "http://a.example/x/../y/z", "http://a.example/./y",
+    "https://a.example/a;b/c", "http://a.example/a/b;c", "http://a.example/x//y", "http://a.example/x/y.z/?",
+    "file:///a/b", "http://A.example/x/é/y", "http://a.example?x", "http://u@a.example/x/",
+)  # fmt: skip
+PIECES = (*"ab./?;:&=%~-_ \\é", "..", "../", "../", "x/", "a", "http://", "//", "http://b.example", "HTTP:")
+
+
+def joined(base: str, href: str) -> str | None:
+    """What a link leads to, by the standard library alone; None: nowhere."""
+    try:
+        url = urljoin(base, href)
+    except ValueError:
+        return None
+    is_page = is_web(url) or (url.startswith("file:") and base.startswith("file:"))
+    return page_url(url) if href and is_page and page_url(url) != page_url(base) else None
+
+
+def test_links_are_joined_as_by_urljoin() -> None:
+    chance = random.Random(4)
+    found = 0
+    for _ in range(6_000):
+        base = chance.choice(BASES)
+        href = "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 6))).strip()
+        root = etree.HTML("<p>")
+        etree.SubElement(root, "a", href=f" {href}#part")
+        expected = joined(base, href)
+        assert list(links(base, root)) == ([expected] if expected else []), (base, href)
+        found += expected is not None
+    assert found > 2_000
+
+
+def test_base_of_the_page_counts() -> None:
+    for page in ("<base href='/b/'><a href=c>1</a>", "<BASE HREF='http://a.example/b/c'><a href=c>1</a>"):
+        assert links("http://a.example/x/y", etree.HTML(page)) == {"http://a.example/b/c": False}
+
+
+def test_links_stand_in_the_order_of_the_page() -> None:
+    page = "<a href=b>1</a><map><area href=a></map><a href=c rel=nofollow>2</a><a href=b rel=nofollow>3</a>"
+
+    found = links("http://a.example/", etree.HTML(page))
+
+    assert list(found.items()) == [
+        ("http://a.example/b", False), ("http://a.example/a", False), ("http://a.example/c", True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", TWINS, ids=("native", "python"))
+def test_what_anchors_say(module: ModuleType) -> None:
+    root = etree.HTML(
+        "<head><base target=x><base href=/b/><base href=/c/><meta name=robots>"
+        "<meta name=ROBOTS content=NoFollow>"
+        "<body><a>no</a><a href='#x'>no</a><a href=''>e</a><a href=x rel='nofollow'>1</a>"
+        "<area href=y rel=NOFOLLOW>"
+        "<a href=x>2</a><abbr href=z>z</abbr><a href='ä&amp;b'>3</a><!-- <a href=no> -->"
+    )
+
+    assert module.anchors(root) == ("/b/", True, {"": False, "x": False, "y": True, "ä&b": False})
+
+
+def test_twins_agree_on_real_pages() -> None:
+    for path in sorted(PAGES.rglob("*.html")):
+        root = parse(path.read_text(encoding="utf-8", errors="replace"))
+        assert root is not None
+        native, python = (module.anchors(root) for module in TWINS)
+        assert native == python
+        assert native[2]
+
+
+def test_a_page_that_says_nofollow_says_so_of_all_its_links() -> None:
+    page = "<meta name=robots content='noindex, nofollow'><a href=b>1</a>"
+
+    assert links("http://a.example/", etree.HTML(page)) == {"http://a.example/b": True}

@@ -1,0 +1,60 @@
+"""Whether copies have links of their own."""
+
+from __future__ import annotations
+
+from neardup.urls import leads as module
+from neardup.urls.leads import Leads
+from neardup.urls.rules import Rule, Slot
+
+PRINT = Rule("a.example", Slot.PARAMETER, "print", "")
+
+
+def taught(own: int, of: int) -> Leads:
+    """After so many copies, so many of which, evenly, had links of their own."""
+    leads = Leads()
+    for number in range(of):
+        leads.fetched(PRINT, leads_on=(number + 1) * own // of > number * own // of)
+    return leads
+
+
+def test_nothing_is_known_at_first() -> None:
+    assert not Leads().leads_nowhere(PRINT)
+
+
+def test_enough_copies_without_links_of_their_own() -> None:
+    assert not taught(0, 36).leads_nowhere(PRINT)
+    assert taught(0, 40).leads_nowhere(PRINT)
+
+
+def test_a_few_links_are_too_many() -> None:
+    assert not taught(8, 100).leads_nowhere(PRINT)
+    assert taught(1, 100).leads_nowhere(PRINT)
+
+
+def test_a_change_of_mind_is_told_once() -> None:
+    leads = taught(0, 50)
+    before = leads.generation
+
+    told = []
+    for _ in range(10):
+        leads.fetched(PRINT, leads_on=True)
+        told.append((leads.generation - before, leads.leads_nowhere(PRINT)))
+
+    changed = next(place for place, (_, nowhere) in enumerate(told) if not nowhere)
+    assert told == [(0, True)] * changed + [(1, False)] * (10 - changed)
+
+
+def test_each_part_of_a_url_counts_for_itself_in_all_its_contexts() -> None:
+    leads = taught(0, 50)
+
+    assert leads.leads_nowhere(PRINT._replace(context="/articles"))
+    assert not leads.leads_nowhere(PRINT._replace(value="sort"))
+    assert not leads.leads_nowhere(PRINT._replace(host="b.example"))
+
+
+def test_memory_is_bounded() -> None:
+    leads = taught(0, 50)
+    for number in range(module.MOST_RULES):
+        leads.fetched(PRINT._replace(host=f"{number}.example"), leads_on=False)
+
+    assert not leads.leads_nowhere(PRINT)

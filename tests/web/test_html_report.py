@@ -1,0 +1,182 @@
+"""The report as one HTML file: what it says, and that it asks for nothing else."""
+
+from __future__ import annotations
+
+import logging
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawler.spiders.site import SiteSpider
+from neardup.cli.main import main
+from neardup.detection.rule import Rule
+from neardup.errors import ConfigurationError
+from neardup.fingerprint.scheme import Scheme
+from neardup.store.store import Store
+from neardup.web import html_report
+from tests.support.crawling import crawl
+from tests.support.places import PAGES, ROOT
+from tests.support.stores import taught, upgraded, write
+from tests.support.verdicts import duplicate, page
+from tests.support.web import Elements
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "http://evil.example/<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+
+
+def asks_for_nothing(text: str) -> bool:
+    """Whether a browser that opens the page fetches nothing and runs nothing."""
+    loads = {"src", "srcset", "poster", "background", "data", "action", "style"}
+    return not any(
+        tag in {"script", "link", "img", "iframe", "object", "base"}
+        or any(name in loads or name.startswith("on") for name in attributes)
+        for tag, attributes in Elements(text).met
+    ) and not re.search(r"url\(|@import", text)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(upgraded(f"sqlite:///{tmp_path}/n.db"), scheme=str(Scheme()))
+
+
+def report_of(store: Store, tmp_path: Path) -> str:
+    html_report.write(store, Rule(7), tmp_path / "report.html")
+    return (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_a_crawl_writes_it_at_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    settings = {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db",
+        "NEARDUP_REPORT": str(path),
+    }
+    done = crawl(SiteSpider, settings, url=str(PAGES))
+    text = path.read_text("utf-8")
+
+    assert asks_for_nothing(text)
+    assert f"{done.neardup('duplicates')} of 56 pages" in text
+    assert "clang-16" in text
+    assert text.count('<svg class="chart"') == 4
+    assert list(tmp_path.glob(".report*")) == []
+
+
+def test_the_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: Store) -> None:
+    write(
+        store,
+        page(1, "http://a.example/1"),
+        duplicate(2, "http://a.example/2", 1),
+        rules=taught(None, "a.example"),
+    )
+    store.close()
+    path = tmp_path / "r.html"
+
+    assert main(["report", "--database", f"sqlite:///{tmp_path}/n.db", "--html", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: {path.stat().st_size:,} bytes\n"
+    text = path.read_text("utf-8")
+    assert "1 of 2 pages" in text
+    assert "parameter sid" in text
+    assert "neardup rules list" in text
+    assert (
+        main(["report", "--database", f"sqlite:///{tmp_path}/n.db", "--html", str(path), "--host", "x"]) == 1
+    )
+    assert "the whole store" in capsys.readouterr().err
+
+
+def test_of_an_empty_store(store: Store, tmp_path: Path) -> None:
+    text = report_of(store, tmp_path)
+
+    assert asks_for_nothing(text)
+    assert "There are no pages in this store yet" in text
+
+
+def test_what_strangers_wrote_is_text(store: Store, tmp_path: Path) -> None:
+    crawl_id = store.begin_crawl(spider="<script>spider</script>", settings={})
+    write(
+        store,
+        page(1, HOSTILE),
+        duplicate(2, "javascript:alert(3)", 1),
+        page(3, "http://a.example/مرحبا/中文"),
+        crawl=crawl_id,
+        flags=[1],
+    )
+    text = report_of(store, tmp_path)
+
+    assert asks_for_nothing(text)
+    links = [attributes.get("href") or "" for tag, attributes in Elements(text).met if tag == "a"]
+    assert HOSTILE.split("/<", maxsplit=1)[0] in " ".join(links)
+    assert [link for link in links if not link.startswith("http://")] == []
+    assert "مرحبا/中文" in text
+
+
+def test_no_store_makes_it_large(store: Store, tmp_path: Path) -> None:
+    long = "x<" * 20_000
+    crawls = [store.begin_crawl(spider="s" * 255, settings={}) for _ in range(40)]
+    for number, crawl_id in enumerate(crawls):
+        first = 10 * number + 1
+        host = f"http://{number}.example/{long}"
+        write(
+            store,
+            page(first, f"{host}/{number}"),
+            duplicate(first + 1, f"{host}/{number}/b", first),
+            duplicate(first + 2, f"http://other.example/{long}/{number}", first),
+            crawl=crawl_id,
+            flags=[first],
+        )
+    text = report_of(store, tmp_path)
+
+    assert len(text.encode()) < 300_000
+    assert "The 20 largest of 41 hosts." in text
+    assert "The 30 newest of 40 crawls." in text
+
+
+def test_where_it_cannot_be_written(store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConfigurationError, match="NEARDUP_REPORT must name a file in a folder that is there"):
+        crawl(SiteSpider, {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_REPORT": "no/r.html"}, url=str(PAGES))
+    path = tmp_path / "r.html"
+    (tmp_path / ".r.html.part").mkdir()
+    settings = {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db",
+        "NEARDUP_REPORT": str(path),
+    }
+    with caplog.at_level(logging.ERROR):
+        done = crawl(SiteSpider, settings, url=str(PAGES / "apache"))
+
+    assert "r.html cannot be written" in caplog.text
+    assert done.stats["finish_reason"] == "finished"
+
+
+@pytest.mark.slow
+def test_without_the_extra(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "from neardup.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    upgraded(f"sqlite:///{tmp_path}/n.db")
+    arguments = ["report", "--database", f"sqlite:///{tmp_path}/n.db", "--html", str(tmp_path / "r.html")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "needs jinja2; install it with pip install 'neardup[web]'" in done.stderr
+
+
+def test_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: Store) -> None:
+    write(store, page(1, "http://a.example/1|2"), duplicate(2, "http://a.example/<b>*", 1))
+    store.close()
+
+    assert main(["report", "--database", f"sqlite:///{tmp_path}/n.db", "--format", "markdown"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        "### Largest clusters\n\n| duplicates | canonical_url | example_url |\n| --- | --- | --- |\n"
+        in printed
+    )
+    assert r"| 1 | http://a.example/1\|2 | http://a.example/\<b\>\* |" in printed
+    assert "Flagged" not in printed

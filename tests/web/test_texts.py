@@ -1,0 +1,96 @@
+"""Texts that crawls have kept, on all databases, and the texts of pages as they are now."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from neardup.cli.main import main
+from neardup.store import texts
+from neardup.store.removal import only_of, remove_pages
+from neardup.store.schema import page_texts, simhash_values
+from neardup.store.store import Store
+from tests.support.crawling import serve
+from tests.support.databases import SERVERS_SLOWLY, new_database
+from tests.support.stores import upgraded
+from tests.support.web import browsing, fill, keys, served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from neardup.web.site import Site as Served
+
+
+@pytest.fixture(params=SERVERS_SLOWLY)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """As everywhere, but with the servers among the slow tests."""
+    with new_database(request.param, tmp_path) as url:
+        yield url
+
+
+def test_kept_texts_are_those_that_were_compared(database_url: str) -> None:
+    with serve() as site:
+        fill(site, upgraded(database_url), NEARDUP_KEEP_TEXT=True)
+        changed = "/clang-14/Tooling.html"
+        site.pages[changed].body = site.pages[changed].body.replace(b"Clang", b"Changed")
+        with served(database_url) as page_site, browsing(page_site) as browser:
+            path = "/pair/{}/{}".format(*keys(browser, "clang-14/Tooling"))
+            kept = browser.get(path)
+            today = browser.post(path, layout="inline")
+            inline = browser.get(path, layout="inline")
+            as_json = browser.json(path)
+            removed = list(remove_pages(page_site.store, only_of(1), page_site.rule))[-1].pages
+            left = _count(page_site)
+
+    assert "As crawls kept them" in kept.text
+    assert "<del>Changed</del>" not in kept.text
+    assert "Today's texts" in today.text
+    assert "<del>Changed" in today.text
+    assert "text sheet inline" in inline.text
+    assert as_json["texts"]["kept"] is True
+    assert (removed, left) == (29, 0)
+
+
+def _count(site: Served) -> int:
+    with site.store.reading() as connection:
+        return int(connection.execute(sa.select(sa.func.count()).select_from(page_texts)).scalar_one())
+
+
+def test_a_damaged_text_is_none(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/n.db"
+    with serve() as site:
+        fill(site, url, NEARDUP_KEEP_TEXT=True)
+    with Store.open(url, scheme=None) as store:
+        with store.begin_write() as connection:
+            connection.execute(sa.update(page_texts).values(text=b"no zlib"))
+            page_id = connection.execute(sa.select(sa.func.min(simhash_values.c.id))).scalar_one()
+        with store.reading() as connection:
+            assert texts.text_of(connection, page_id) is None
+            assert texts.text_of(connection, 0) is None
+
+
+def test_pairs_are_exported_with_kept_texts(tmp_path: Path) -> None:
+    """The site is not served any more, so that the texts can come from nowhere else."""
+    url = f"sqlite:///{tmp_path}/n.db"
+    with serve() as site:
+        fill(site, url, NEARDUP_KEEP_TEXT=True)
+    with served(url) as page_site, browsing(page_site) as browser:
+        duplicate, canonical = keys(browser, "clang-14/Tooling")
+        path = f"/pair/{duplicate}/{canonical}"
+        as_shown = re.search(r'name="seen" value="([^"]*)"', browser.get(path).text)
+        assert as_shown is not None
+        browser.post(f"{path}/decide", decision="different", note="", seen=unescape(as_shown[1]))
+    file = tmp_path / "pairs.jsonl"
+
+    assert main(["decisions", "export", "--database", url, str(file)]) == 0
+
+    (pair,) = map(json.loads, file.read_text("utf-8").splitlines())
+    assert pair["label"] == 0
+    assert "Tooling" in pair["a_text"]
+    assert pair["a_text"] != pair["b_text"]

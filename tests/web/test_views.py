@@ -1,0 +1,229 @@
+"""Every view of the live page over a store that a real crawl has filled."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from neardup.collection.lookup import Checked, Resemblance
+from neardup.collection.rethreshold import Example
+from neardup.store import deciding, explore, summary
+from neardup.store.schema import simhash_values
+from neardup.web import checking
+from neardup.web.app import _LOOKING
+from tests.support.places import ROOT
+from tests.support.web import HOSTILE, Elements, keys
+
+if TYPE_CHECKING:
+    from neardup.web.site import Site as Served
+    from tests.support.web import Browser
+
+
+def test_overview_comes_when_it_is_counted(browser: Browser, page_site: Served) -> None:
+    first = browser.get("/")
+    page_site.figures.wait()
+    counted = browser.get("/")
+    data = browser.json("/")
+
+    assert first.status_code == counted.status_code == 200
+    assert "Refresh" not in counted.headers
+    share = data["summary"]["overview"]["share"]
+    assert share["pages"] == 29
+    assert f"{share['duplicates']} of 29 pages" in counted.text
+    assert data["counting"] is None
+
+
+def test_clusters_with_each_filter(browser: Browser) -> None:
+    every = browser.json("/clusters")["clusters"]["rows"]
+    host = every[0]["host"]
+
+    def found(**query: Any) -> list[str]:
+        assert browser.get("/clusters", **query).status_code == 200
+        return [row["key"] for row in browser.json("/clusters", **query)["clusters"]["rows"]]
+
+    sizes = [row["duplicates"] for row in every]
+    assert sizes == sorted(sizes, reverse=True)
+    assert found(host=host, kind="new", crawl=1, least=1, most=100) == [row["key"] for row in every]
+    assert found(host="other.example") == found(kind="changed") == found(crawl=2) == found(least=1000) == []
+    assert found(order="newest") == found(order="oldest")[::-1]
+    assert set(found(most=1)) == {row["key"] for row in every if row["duplicates"] == 1}
+
+
+@pytest.mark.parametrize("query", [{"kind": "odd"}, {"order": "odd"}, {"crawl": "-1"}, {"least": "9" * 30}])
+def test_filters_that_make_no_sense(browser: Browser, query: dict[str, Any]) -> None:
+    refused = browser.get("/clusters", **query)
+
+    assert refused.status_code == 400
+    assert "must be" in refused.text
+
+
+def test_cluster_says_why_each_belongs_to_it(browser: Browser) -> None:
+    duplicate, canonical = keys(browser, "clang-14")
+    of_canonical = browser.json(f"/cluster/{canonical}")
+
+    assert of_canonical["page"]["key"] == canonical
+    assert browser.json(f"/cluster/{duplicate}") == of_canonical
+    members = {row["key"]: row for row in of_canonical["members"]["rows"]}
+    assert of_canonical["duplicates"] == len(members)
+    assert members[duplicate]["evidence"] in {"headline", "whole", "rare", "text"}
+    text = browser.get(f"/cluster/{canonical}").text
+    assert f"/pair/{duplicate}/{canonical}" in text
+
+
+def test_page_with_its_history(browser: Browser) -> None:
+    duplicate, canonical = keys(browser, "clang-14")
+    data = browser.json(f"/page/{duplicate}")["page"]
+
+    assert data["canonical"]["key"] == canonical
+    assert [version["kind"] for version in data["versions"]["rows"]] == ["duplicate"]
+    assert data["page"]["fingerprint"] == data["versions"]["rows"][0]["fingerprint"]
+    assert f"/pair/{duplicate}/{canonical}" in browser.get(f"/page/{duplicate}").text
+
+
+def test_pair_shows_the_bits_that_differ(browser: Browser) -> None:
+    duplicate, canonical = keys(browser, "clang-14/Tooling")
+    pair = browser.json(f"/pair/{duplicate}/{canonical}")["pair"]
+    differing = [bit["number"] for bit in pair["bits"] if bit["values"][0] != bit["values"][1]]
+    values = [int(pair[side]["fingerprint"], 16) for side in "ab"]
+
+    assert len(differing) == pair["distance"] == (values[0] ^ values[1]).bit_count()
+    assert all((values[0] ^ values[1]) >> 63 - number & 1 for number in differing)
+    assert 24 <= sum(bit["weights"][0] is not None for bit in pair["bits"]) < 64
+    assert pair["resemblance"] == pytest.approx(pair["relation"]["resemblance"])
+    assert "Fetch and compare" in browser.get(f"/pair/{duplicate}/{canonical}").text
+
+
+def test_pair_fetches_todays_texts_when_told(browser: Browser) -> None:
+    duplicate, canonical = keys(browser, "clang-14/Tooling")
+    shown = browser.post(f"/pair/{duplicate}/{canonical}", layout="inline")
+    columns = browser.post(f"/pair/{duplicate}/{canonical}")
+    as_json = browser.post(f"/pair/{duplicate}/{canonical}", headers={"Accept": "application/json"}).json()
+
+    assert "Today's texts" in shown.text
+    assert "<del>14</del>" in shown.text
+    assert "<ins>13</ins>" in columns.text
+    assert as_json["texts"]["differences"]["changed_a"] > 0
+    assert as_json["texts"]["kept"] is False
+
+
+def test_texts_of_other_scripts(browser: Browser) -> None:
+    arabic = browser.post("/pair/{}/{}".format(*keys(browser, "/ar/"))).text
+    chinese = browser.post("/pair/{}/{}".format(*keys(browser, "/zh/"))).text
+
+    assert "<del>أكثر</del>" in arabic
+    assert 'dir="auto"' in arabic
+    assert "<del>更多</del>" in chinese
+
+
+def test_page_that_is_not_there_any_more(browser: Browser, page_site: Served) -> None:
+    duplicate, canonical = keys(browser, "clang-14/FAQ")
+    with page_site.store.begin_write() as connection:
+        gone = sa.update(simhash_values).where(simhash_values.c.url_key == bytes.fromhex(duplicate))
+        url = browser.json(f"/page/{duplicate}")["page"]["page"]["url"]
+        connection.execute(gone.values(actual_url=f"{url}.gone"))
+    shown = browser.post(f"/pair/{duplicate}/{canonical}")
+    with page_site.store.begin_write() as connection:
+        connection.execute(gone.values(actual_url=url))
+
+    assert shown.status_code == 200
+    assert "HTTP status 404" in shown.text
+
+
+def test_host_crawls_and_search(browser: Browser) -> None:
+    host = browser.json("/host", name="127.0.0.1")
+    crawls = browser.json("/crawls")["crawls"]["rows"]
+
+    assert host["host"]["pages"]["pages"] == 29
+    assert {folder["name"].rsplit("/", 2)[1] for folder in host["host"]["folders"]} >= {"clang-13", "ar"}
+    assert [(row["crawl_id"], row["pages"], row["finish_reason"]) for row in crawls] == [(1, 29, "finished")]
+    assert browser.get("/host", name="127.0.0.1").status_code == browser.get("/crawls").status_code == 200
+    assert browser.get("/search", q="127.0.0.1").headers["Location"] == "/host?name=127.0.0.1"
+    assert browser.get("/search", q=" ").headers["Location"] == "/"
+    assert len(browser.json("/search", q="CLANG-13/")["found"]["pages"]["rows"]) == 11
+    assert browser.json("/search", q="100%_")["found"]["pages"]["rows"] == []
+    url = browser.json("/search", q="clang-13/FAQ")["found"]["pages"]["rows"][0]["url"]
+    assert browser.json("/search", q=url)["found"]["pages"]["rows"][0]["url"] == url
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page/xyz",
+        f"/page/{'0' * 32}",
+        f"/cluster/{'0' * 32}",
+        f"/pair/{'0' * 32}/{'1' * 32}",
+        "/host",
+        "/no",
+    ],
+)
+def test_what_is_not_stored(browser: Browser, path: str) -> None:
+    missing = browser.get(path)
+
+    assert missing.status_code == 404
+    assert "<h1>" in missing.text
+    assert browser.get(path, headers={"Accept": "application/json"}).json()["error"]
+
+
+def test_lists_go_on_by_key(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = [row["key"] for row in browser.json("/clusters")["clusters"]["rows"]]
+    monkeypatch.setattr("neardup.store.explore.ROWS", 3)
+    for order in ("largest", "newest", "oldest"):
+        met: list[str] = []
+        after: str | None = None
+        while True:
+            part = browser.json("/clusters", order=order, **({"after": after} if after else {}))["clusters"]
+            met += [row["key"] for row in part["rows"]]
+            after = part["after"]
+            if after is None:
+                break
+            assert len(part["rows"]) == 3
+        assert sorted(met) == sorted(every)
+    assert "Go on" in browser.get("/clusters").text
+
+
+def test_what_strangers_wrote_is_text(browser: Browser, page_site: Served) -> None:
+    duplicate, canonical = keys(browser, "/evil/")
+    page_site.figures.current()
+    page_site.figures.wait()
+    shown = [
+        browser.get("/"),
+        browser.get(f"/page/{canonical}"),
+        browser.get(f"/cluster/{canonical}"),
+        browser.post(f"/pair/{duplicate}/{canonical}", layout="inline"),
+        browser.get("/search", q=HOSTILE),
+        browser.get("/clusters", host=HOSTILE),
+        browser.get(f"/{HOSTILE}"),
+    ]
+    for response in shown:
+        met = Elements(response.text).met
+        assert not any(tag in {"script", "img", "iframe"} for tag, _ in met)
+        assert not any(name.startswith("on") or name == "style" for _, given in met for name in given)
+        assert not any((given.get("href") or "").startswith("javascript:") for _, given in met)
+    assert "&lt;script&gt;document.title" in shown[3].text
+
+
+def test_manual_describes_the_json_of_every_view() -> None:
+    page = (ROOT / "docs" / "reference" / "web.md").read_text()
+    rows = re.findall(r"^\| `(/\S*)` \|", page, re.MULTILINE)
+    shown = {pkgutil.resolve_name(name) for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)}
+
+    assert rows == list(_LOOKING)
+    every = {
+        one
+        for module in (explore, summary, deciding, checking)
+        for one in vars(module).values()
+        if is_dataclass(one) and getattr(one, "__module__", "") == module.__name__
+    }
+    assert shown == every - {explore.Listed, summary.Part} | {Checked, Resemblance, Example}
+
+
+def test_store_cannot_be_written_to_by_looking(page_site: Served) -> None:
+    with page_site.store.looking() as connection, pytest.raises(sa.exc.OperationalError, match="readonly"):
+        connection.execute(sa.delete(simhash_values))
+    with page_site.store.begin_write() as connection:
+        connection.execute(sa.delete(simhash_values).where(simhash_values.c.id == 0))
