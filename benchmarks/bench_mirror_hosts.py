@@ -1,6 +1,6 @@
 """Precision and recall of mirrored hosts: copies planted among sites that are none.
 
-Run as ``python -m benchmarks.bench_mirror_hosts CORPORA [--output FILE]``. CORPORA has ``apache2-doc``,
+Run as ``python -m benchmarks.bench_mirror_hosts [CORPORA] [--output FILE]``. CORPORA has ``apache2-doc``,
 ``clang-13-doc`` to ``clang-16-doc`` and ``kafka/36`` to ``kafka/39`` (real manuals). Each page is judged by a
 detector, as in a crawl. Then ``neardup.collection.mirrors`` looks for mirrors.
 
@@ -15,6 +15,9 @@ Negatives are sites of the same software, with the same paths and other pages; t
 languages, on a host each; and versions of Clang, and of the last quarter of Kafka's manual, on a host each.
 Versions may be called "same paths, near content". A pair counts as found if its class is any other. For
 precision all pairs count; for recall the copies of one kind and coverage.
+
+``--held-out MANUAL VERSION VERSION`` makes the same of manuals on which nothing was tuned: sites of the pages
+of MANUAL, and two hosts with versions of another one.
 
 ``--scale`` measures time and memory instead, on a million made pages of 10,000 hosts.
 """
@@ -39,6 +42,9 @@ COVERAGES = (0.2, 0.35, 0.5, 0.75, 1.0)
 KINDS = ("host", "prefix", "dated")
 PAGES = 20
 """Of a site."""
+
+HELD_OUT = 90
+"""Sites of the manual that is held out, at most."""
 
 SEED = 7
 HOSTS, PAGES_OF_HOST = 10_000, 100
@@ -82,8 +88,20 @@ def made(corpora: Path) -> Web:
     kafka = corpora / "kafka"
     paths = sorted(path.relative_to(kafka / "36") for path in (kafka / "36").rglob("*.html"))
     chance.shuffle(paths)
-    files = [kafka / "36" / path for path in paths[: 3 * len(paths) // 4]]
+    plant_sites(web, [kafka / "36" / path for path in paths[: 3 * len(paths) // 4]])
     versioned = {path.as_posix() for path in paths[3 * len(paths) // 4 :]}
+    manual = next((corpora / "apache2-doc").rglob("manual"))
+    for language in sorted(path for path in manual.iterdir() if (path / "index.html").is_file()):
+        web.add_folder(f"{language.name}.apache.example", language)
+    for version in ("13", "14", "15", "16"):
+        web.add_folder(f"clang{version}.example", corpora / f"clang-{version}-doc")
+    for version in ("36", "37", "38", "39"):
+        web.add_folder(f"kafka{version}.example", kafka / version, versioned)
+    return web
+
+
+def plant_sites(web: Web, files: list[Path]) -> None:
+    """Make the sites of pages, and their copies; the pages that are left are sites of the same software."""
     names = [f"docs/part{number % 5}/page{number:03}.html" for number in range(PAGES)]
     groups = [files[start : start + PAGES] for start in range(0, len(files) - PAGES, PAGES)]
     plans = [(kind, coverage) for coverage in COVERAGES for kind in KINDS] * 2
@@ -95,13 +113,15 @@ def made(corpora: Path) -> Web:
         else:  # the same software: the paths of the others with pages of its own
             for name, body in zip(names, bodies, strict=True):
                 web.pages[f"http://{site}/{name}"] = body
-    manual = next((corpora / "apache2-doc").rglob("manual"))
-    for language in sorted(path for path in manual.iterdir() if (path / "index.html").is_file()):
-        web.add_folder(f"{language.name}.apache.example", language)
-    for version in ("13", "14", "15", "16"):
-        web.add_folder(f"clang{version}.example", corpora / f"clang-{version}-doc")
-    for version in ("36", "37", "38", "39"):
-        web.add_folder(f"kafka{version}.example", kafka / version, versioned)
+
+
+def made_held_out(manual: Path, versions: list[Path]) -> Web:
+    web = Web()
+    files = sorted(manual.rglob("*.html"))
+    random.Random(SEED).shuffle(files)
+    plant_sites(web, files[: HELD_OUT * PAGES])
+    for number, folder in enumerate(versions):
+        web.add_folder(f"version{number}.example", folder)
     return web
 
 
@@ -120,7 +140,7 @@ def judged(web: Web) -> tuple[SitePages, dict[int, bytes]]:
 
 
 def is_version(first: str, second: str) -> bool:
-    software = [re.match(r"(clang|kafka)\d+\.example/", side) for side in (first, second)]
+    software = [re.match(r"(clang|kafka|version)\d+\.example/", side) for side in (first, second)]
     return all(software) and len({found[1] for found in software if found}) == 1
 
 
@@ -128,17 +148,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("corpora", type=Path, nargs="?", metavar="CORPORA")
     parser.add_argument("--output", type=Path, metavar="FILE")
+    parser.add_argument("--held-out", type=Path, nargs=3, metavar=("MANUAL", "VERSION", "VERSION"))
     parser.add_argument("--scale", action="store_true")
     arguments = parser.parse_args()
     if arguments.scale:
         give(_scale(), arguments.output)
         return
-    web = made(arguments.corpora)
+    if arguments.held_out:
+        manual, *versions = arguments.held_out
+        web = made_held_out(manual, versions)
+        given = f"--held-out {' '.join(path.name for path in arguments.held_out)}"
+    else:
+        web, given = made(arguments.corpora), "CORPORA"
     pages, sketches = judged(web)
     started = time.process_time()
     found = mirrors.find(pages, lambda ids: {page_id: sketches[page_id] for page_id in ids})
     seconds = time.process_time() - started
-    give(_text(web, pages, found, seconds), arguments.output)
+    give(_text(web, pages, found, seconds, given), arguments.output)
 
 
 def _scale() -> str:
@@ -177,7 +203,7 @@ def _scale() -> str:
     return "\n".join(lines)
 
 
-def _text(web: Web, pages: SitePages, found: list[mirrors.Mirror], seconds: float) -> str:
+def _text(web: Web, pages: SitePages, found: list[mirrors.Mirror], seconds: float, given: str) -> str:
     pairs = {(mirror.first, mirror.second): mirror for mirror in found if mirror.kind is not Class.NEAR}
     right: dict[tuple[str, float], list[bool]] = defaultdict(list)
     for pair, plan in web.copies.items():
@@ -193,10 +219,10 @@ def _text(web: Web, pages: SitePages, found: list[mirrors.Mirror], seconds: floa
         for coverage in COVERAGES
     ]  # fmt: skip
     lines = [
-        "# Mirrored hosts",
+        "# Mirrored hosts" if given == "CORPORA" else "# Mirrored hosts, on manuals that are held out",
         "",
         *header(
-            "python -m benchmarks.bench_mirror_hosts CORPORA",
+            f"python -m benchmarks.bench_mirror_hosts {given}",
             n=f"{len(pages):,} pages, {len(web.copies)} copies",
             recall=f"{sum(whole) / len(whole):.3f} from 50 % coverage on",
         ),
