@@ -63,8 +63,9 @@ class PageLinkRecord:
             own[self._number(key_of(encoded_url(page_url(url))), known=False)] = 0
         own.pop(_NO_CODE, None)
         is_nofollow = b"nofollow" in (response.headers.get("X-Robots-Tag") or b"").lower()
+        remembered = self._remembered
         marks = {
-            self._code(url): NOFOLLOW if is_nofollow or marked else 0
+            remembered.get(url) or self._code(url): NOFOLLOW if is_nofollow or marked else 0
             for url, marked in links(response.url, response.selector.root).items()
         }
         for url in requested:
@@ -77,6 +78,7 @@ class PageLinkRecord:
         self._recorder.put_links(verdict.page_id, StoredLinks(encoded(own), encoded(marks)))
 
     def _code(self, url: str) -> int:
+        """The code of a target that may have been met before."""
         code = self._remembered.get(url)
         if code is None:
             if len(self._remembered) >= _MOST_REMEMBERED:

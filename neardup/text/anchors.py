@@ -23,12 +23,14 @@ _SEGMENT = r"[\w%~-][\w%~.-]*+"
 _HOST = r"https?://[\w.-]++(?::\d++)?"
 _QUERY = r"(?:\?[\w%~.=&+-]++)?"
 _PLAIN_URL = re.compile(rf"{_HOST}/[\w%~./-]*+{_QUERY}", re.ASCII)
-_PLAIN_PATH = re.compile(rf"((?:\.\./)*+)({_SEGMENT}(?:/{_SEGMENT})*+/?{_QUERY})", re.ASCII)
+_PLAIN_PATH = re.compile(rf"(?:\./)?+((?:\.\./)*+)({_SEGMENT}(?:/{_SEGMENT})*+/?{_QUERY})", re.ASCII)
 _PLAIN_BASE = re.compile(rf"(?:{_HOST}|file://)/((?:{_SEGMENT}/)*)[^/?#;]*+(?:\?|\Z)", re.ASCII)
 """Links and bases that are joined here. ``urljoin`` gives the same, and takes 20 times the time."""
 
-_REMEMBERED = 1 << 14
-"""Links of pages in one folder, which have many in common."""
+_FOLDERS = 64
+_HREFS = 512
+_LONGEST_HREF = 250
+"""Links of pages in one folder have many in common: so many are remembered, in 20 MB at most."""
 
 
 def links(url: str, root: etree._Element) -> dict[str, bool]:
@@ -45,15 +47,14 @@ def links(url: str, root: etree._Element) -> dict[str, bool]:
     own_base, is_nofollow, hrefs = anchors(root)
     base = url if own_base is None else _joined(url, own_base.strip()) or url
     plain = _PLAIN_BASE.match(base)
-    folder, top = (base[: plain.end(1)], plain.start(1)) if plain else (base, 0)
+    remembered = _remembered(base[: plain.end(1)]) if plain else {}
     found: dict[str, bool] = {}
     for whole, marked in hrefs.items():
-        href = whole.partition("#")[0].strip()
-        if not href:
-            continue
-        # Most links depend on the folder of the base only, so that they are remembered for all its pages.
-        is_own = not top or ":" in href or href[0] in "?;" or href.startswith("//")
-        if link := _link(base if is_own else folder, top, href):
+        href = whole.partition("#")[0]
+        link = remembered.get(href)
+        if link is None:
+            link = _link(base, plain, href, remembered)
+        if link:
             found[link] = found.get(link, True) and (marked or is_nofollow)
     found.pop(page_url(url), None)
     return found
@@ -84,18 +85,31 @@ def anchors(root: etree._Element) -> tuple[str | None, bool, dict[str, bool]]:
     return base, is_nofollow, hrefs
 
 
-@lru_cache(_REMEMBERED)
-def _link(base: str, top: int, href: str) -> str:
-    """A URL without fragment; "" if it leads to no page. ``top``: where the path of the base begins; 0: the
-    base is none of ``_PLAIN_BASE``.
+@lru_cache(_FOLDERS)
+def _remembered(folder: str) -> dict[str, str]:
+    """What links of pages in a folder lead to, by the value of ``href``."""
+    return {}
+
+
+def _link(base: str, plain: re.Match[str] | None, whole: str, remembered: dict[str, str]) -> str:
+    """A URL; "" if it leads to no page. ``plain``: the match of ``_PLAIN_BASE`` in the base; None: there is
+    none. ``whole``: an ``href`` without fragment.
     """
+    href = whole.strip()
     if _PLAIN_URL.fullmatch(href):
-        return href
-    if top and (path := _PLAIN_PATH.fullmatch(href.removeprefix("/"))):
-        if href[0] == "/":
-            base = base[:top]
-        return _raised(base, len(path[1]) // 3, top) + path[2]
-    return _joined(base, href)
+        link = href
+    elif plain is not None and (path := _PLAIN_PATH.fullmatch(href.removeprefix("/"))):
+        top = plain.start(1)
+        folder = base[: top if href[0] == "/" else plain.end(1)]
+        link = _raised(folder, len(path[1]) // 3, top) + path[2]
+    else:
+        return _joined(base, href) if href else ""
+    # Neither way depends on more than the folder of the base.
+    if len(whole) <= _LONGEST_HREF:
+        if len(remembered) >= _HREFS:
+            remembered.clear()
+        remembered[whole] = link
+    return link
 
 
 def _raised(folder: str, levels: int, top: int) -> str:

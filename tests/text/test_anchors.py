@@ -27,7 +27,19 @@ BASES = (
     "https://a.example/a;b/c", "http://a.example/a/b;c", "http://a.example/x//y", "http://a.example/x/y.z/?",
     "file:///a/b", "http://A.example/x/é/y", "http://a.example?x", "http://u@a.example/x/",
 )  # fmt: skip
-PIECES = (*"ab./?;:&=%~-_ \\é", "..", "../", "../", "x/", "a", "http://", "//", "http://b.example", "HTTP:")
+PIECES = (
+    *"ab./?;:&=%~-_ \\é",
+    "..",
+    "../",
+    "../",
+    "./",
+    "x/",
+    "a",
+    "http://",
+    "//",
+    "http://b.example",
+    "HTTP:",
+)
 
 
 def joined(base: str, href: str) -> str | None:
