@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,12 @@ def pytest_configure() -> None:
         built = source.with_suffix(EXTENSION_SUFFIXES[0])
         if built.exists() and built.stat().st_mtime < source.stat().st_mtime:
             raise pytest.UsageError(f"{built.name} is older than {source.name}; run: python hatch_build.py")
+
+
+@pytest.fixture(autouse=True)
+def _no_project() -> None:
+    """A test that runs a command in a project leaves Scrapy's variable, which processes of others heed."""
+    os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
 
 
 collect_ignore = ["support"]
