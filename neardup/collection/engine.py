@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import shutil
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +162,9 @@ class DuckDB(Engine):
             try:
                 return running.result()
             except KeyboardInterrupt:
-                self._connection.interrupt()
+                while not running.done():  # an interrupt that comes while a statement is prepared is missed
+                    self._connection.interrupt()
+                    wait([running], timeout=0.1)
                 raise
 
     @contextmanager
