@@ -190,12 +190,13 @@ class TestOtherTransactions:
             urls = [f"http://a.example/{n}" for n in range(1, 41)]
             write(store, *(page(n, text) for n, text in enumerate(urls, start=1)))
             touch = sa.text("UPDATE simhash_values SET features = features + 1 WHERE id = :id")
-            engine = sa.create_engine(url)
+            # The server stops the transaction that has changed least (MariaDB), or looks for a deadlock first
+            # (PostgreSQL): the batch.
+            of_postgresql = {"options": "-c deadlock_timeout=1min"} if url.startswith("postgresql") else {}
+            engine = sa.create_engine(url, connect_args=of_postgresql)
             crawl_id = store.begin_crawl(spider="s", settings={})
             writer = Writer(store, crawl_id, batch_rows=2)
             with engine.begin() as other:
-                # The server stops the transaction that has changed least (MariaDB), or waited first
-                # (PostgreSQL): the batch.
                 for number in range(2, 41):
                     other.execute(touch, {"id": number})
                 writer.put(page(1, urls[0], Kind.UNCHANGED, features=77))
