@@ -22,6 +22,7 @@ import argparse
 import importlib
 import random
 import sys
+from bisect import bisect_right
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -33,8 +34,8 @@ from lxml import etree, html
 from benchmarks.bench_budget import sites, unique_pages
 from benchmarks.provenance import header
 from benchmarks.replay import DEFER, Policy, Replay, Site
-from neardup.scrapy.predictions import is_explored, is_still_sure, may_drop
-from neardup.urls.leads import Leads
+from neardup.scrapy.predictions import BANDS, is_explored, is_still_sure, may_drop
+from neardup.urls.leads import ROUNDS, Leads, round_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,7 @@ class Neardup(Nothing):
         return again
 
     def read(self, url: str, new_links: list[str]) -> None:
-        """Learn whether a page that is predicted to be a copy has links of its own."""
+        """Learn whether a copy that was predicted has links of its own."""
         assert self.learner is not None
         found = self.learner.predict(url)
         if found is not None and found.probability >= DEFER:
@@ -185,6 +186,13 @@ class Dropping(Replay):
     def _defers(self, url: str) -> bool:
         return isinstance(self.tool, Neardup) and super()._defers(url)
 
+    def _probability(self, url: str) -> tuple[float, str | None]:
+        """Ordered by bands and, in each, by rounds, as a crawl does that drops requests."""
+        probability, partner = super()._probability(url)
+        if probability >= DEFER:
+            probability = DEFER + bisect_right(BANDS, probability) + round_of(url) / len(ROUNDS)
+        return probability, partner
+
     def _next(self) -> str | None:
         while True:
             url = super()._next()
@@ -198,8 +206,10 @@ class Dropping(Replay):
     def _arrived(self, url: str) -> None:
         if isinstance(self.tool, MaybeDont) and self.site.fetch(url) is not None:
             self.tool.learn(url, self.site.body(url))
-        if isinstance(self.tool, Neardup) and (doc := self.site.fetch(url)) is not None:
-            self.tool.read(url, [link for link in doc.links if link not in self._seen])
+        doc = self.site.fetch(url)
+        new_links = [link for link in doc.links if link not in self._seen] if doc is not None else []
+        if isinstance(self.tool, Neardup) and doc is not None and doc.star in self.outcome.stars:
+            self.tool.read(url, new_links)
         super()._arrived(url)
 
 

@@ -106,9 +106,7 @@ class Links:
         """Whether links get a :data:`BAND`."""
         self.audit: Audit | None = None
         self.copy_read: Callable[[str, list[str]], None] | None = None
-        """Called with the URL of a page that was predicted to be a copy, and with its links that no page had
-        before.
-        """
+        """Called with the URL of a copy that was predicted, and with its links that no page had before."""
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
         self._passed_on: set[int] = set()
@@ -330,7 +328,13 @@ class PageLinks:
         """
         verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
         request = self._response.request
-        if self._links.copy_read is not None and request is not None and PREDICTED in request.meta:
+        if (
+            self._links.copy_read is not None
+            and request is not None
+            and PREDICTED in request.meta
+            and verdict is not None
+            and verdict.repeated
+        ):
             self._links.copy_read(request.url, self._new)
         if cluster is None or not 200 <= self._response.status < 300:
             return None

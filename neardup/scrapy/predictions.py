@@ -20,7 +20,7 @@ from neardup.scrapy.links import AUDITED, BAND, CLUSTER, OF_DUPLICATES, PREDICTE
 from neardup.scrapy.options import Predict
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
-from neardup.urls.leads import Leads
+from neardup.urls.leads import Leads, round_of
 from neardup.urls.rules import Slot
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ _MOST_DOUBTFUL = 100_000
 """Right predictions that are kept because their verdicts may be corrected."""
 
 _STATE = "neardup_audit"
+
+_BETWEEN_ROUNDS = 200
+"""Subtracted from the priority for each further round of a band: more than the longest chain of links."""
 
 _LAST_BAND = OF_DUPLICATES + len(BANDS)
 
@@ -193,7 +196,7 @@ class Predictions:
             self._outdated.discard((key, band))
             raise _ignored(request, "its copy in the queue has come earlier")
         if self._ends(band):
-            return _in_band(request, band, band)
+            return self._in_band(request, band, band)
         prediction = self._predict(request.url)
         if prediction is not None and not request.meta.get(PREDICTED):
             request.meta[PREDICTED] = True
@@ -210,7 +213,7 @@ class Predictions:
             return None
         if prediction is not None and band <= OF_DUPLICATES:
             self._count("neardup/predicted/deferred")
-        put_back = _in_band(request, band, later)
+        put_back = self._in_band(request, band, later)
         if self._moves and prediction is not None:
             self._deferred.put(request_key(self.crawler, request), put_back, prediction.partner)
         return put_back
@@ -296,7 +299,7 @@ class Predictions:
                 self._right.popitem(last=False)
 
     def copy_read(self, url: str, new_links: list[str]) -> None:
-        """Learn whether a page that was predicted to be a copy has links of its own.
+        """Learn whether a copy that was predicted has links of its own.
 
         ``new_links`` are those that no page had before. Likely copies among them do not count.
         """
@@ -360,7 +363,7 @@ class Predictions:
                 continue
             self._outdated.add((key, band))
             self._deferred.pop(key)
-            again = _in_band(request, band, earlier)
+            again = self._in_band(request, band, earlier)
             if prediction is not None:
                 self._deferred.put(key, again, prediction.partner)
             moved.append(again)
@@ -377,9 +380,22 @@ class Predictions:
         self._count("neardup/predicted/requeued", len(again))
         return [*again, *self.dropped_in_error(_LOOKED_AT_AGAIN)]
 
+    def _in_band(self, request: Request, band: float, other: float) -> Request:
+        """A copy of a request in another band, which Scrapy does not filter as seen before."""
+        return request.replace(
+            priority=request.priority - self._lowered_by(request, other) + self._lowered_by(request, band),
+            dont_filter=True,
+            meta={**request.meta, BAND: other},
+        )
+
+    def _lowered_by(self, request: Request, band: float) -> int:
+        """What is subtracted from the priority in a band: more for later rounds of likely copies."""
+        has_rounds = self.predict is Predict.DROP and band > OF_DUPLICATES
+        return lowered_by(band) + (_BETWEEN_ROUNDS * round_of(request.url) if has_rounds else 0)
+
     def _drop(self, request: Request, band: int, prediction: Prediction) -> None:
         key = request_key(self.crawler, request)
-        self._dropped.put(key, _in_band(request, band, band), prediction.partner)
+        self._dropped.put(key, self._in_band(request, band, band), prediction.partner)
         self._count("neardup/predicted/dropped")
         copy_of = prediction.partner or "a known page"
         raise _ignored(request, f"a copy of {copy_of} by what was learned of {prediction.rule}")
@@ -421,15 +437,6 @@ def _can_be_audited(crawler: Crawler, predict: Predict) -> bool:
 def _is_of_scrapy(scheduler: type) -> bool:
     # By its bases: issubclass() takes all that has the methods of a scheduler for one of Scrapy's.
     return Scheduler in scheduler.__mro__
-
-
-def _in_band(request: Request, band: float, other: float) -> Request:
-    """A copy of a request in another band, which Scrapy does not filter as seen before."""
-    return request.replace(
-        priority=request.priority - lowered_by(other) + lowered_by(band),
-        dont_filter=True,
-        meta={**request.meta, BAND: other},
-    )
 
 
 def _band_of(request: Request, prediction: Prediction | None) -> int:

