@@ -59,6 +59,30 @@ def test_each_part_of_a_url_counts_for_itself_in_all_its_contexts() -> None:
     assert not leads.leads_nowhere(PRINT._replace(host="b.example"))
 
 
+def test_rules_about_the_same_part_count_together() -> None:
+    together = PRINT._replace(slot=Slot.TOGETHER, value="parameter:print")
+    leads = taught(0, 100)
+
+    assert leads.leads_nowhere(together)
+    leads.fetched(together, leads_on=True)
+    assert not leads.leads_nowhere(PRINT)
+
+
+def test_a_part_with_links_of_its_own_speaks_against_several_parts_together() -> None:
+    leads = Leads()
+    together = PRINT._replace(slot=Slot.TOGETHER, value="parameter:print parameter:sid")
+    for _ in range(100):
+        leads.fetched(together, leads_on=False)
+    assert leads.leads_nowhere(together)
+    before = leads.generation
+
+    for _ in range(3):
+        leads.fetched(PRINT, leads_on=True)
+
+    assert not leads.leads_nowhere(together)
+    assert leads.generation == before + 1
+
+
 def test_memory_is_bounded() -> None:
     leads = taught(0, 100)
     for number in range(module.MOST_RULES):
