@@ -14,13 +14,14 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neardup.address import Address
-from neardup.collection import dataset, workers
+from neardup.collection import dataset, revisits, workers
 from neardup.collection.inputs.archives import Archive
 from neardup.collection.inputs.found import (
     End,
     Known,
     Other,
     Page,
+    Revisit,
     Skipped,
     Text,
     Values,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from neardup.collection.dataset import Collection
-    from neardup.collection.inputs.found import Input, Record
+    from neardup.collection.inputs.found import Input, Origin, Record
     from neardup.collection.inputs.tables import Names
     from neardup.detection.detector import DetectorOptions
     from neardup.fingerprint.reader import Reading, Response
@@ -94,24 +95,30 @@ class Note:
     are place, reason and detail of some records that were skipped.
     """
 
-    first: int
-    next: int
+    first: int = 0
+    next: int = 0
     pages: int = 0
     links: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     examples: list[tuple[int, str, str]] = field(default_factory=list)
 
-    def skip(self, place: int, why: Why, detail: str) -> None:
+    def skip(self, place: int, why: Why, detail: str) -> Why:
+        """Count and name a record that gives no row; returns why it does not."""
         self.skipped[why.value] = self.skipped.get(why.value, 0) + 1
         if self.skipped[why.value] <= _EXAMPLES:
             self.examples.append((place, why.value, detail))
+        return why
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a collection holds: by input in their order, its name and the notes of its parts."""
+    """What a collection holds: by input in their order, its name and the notes of its parts and its revisits.
+
+    ``revisits``: pages that are revisits of others.
+    """
 
     notes: dict[str, list[Note]]
+    revisits: int
 
     @property
     def pages(self) -> int:
@@ -155,14 +162,16 @@ def build(
     while missing:
         _run(make, missing, processes, inputs, on_progress)
         missing = _disagreeing(collection, inputs, missing)
-    built = Built(
-        {
-            opened.name: [_note(collection, part) for part in _parts({number: opened})]
-            for number, opened in inputs.items()
-        }
-    )
+    of_revisits = _resolved(collection, inputs)
+    notes = {
+        opened.name: [
+            *(_note(collection, part) for part in _parts({number: opened})),
+            *([of_revisits[number]] if number in of_revisits else []),
+        ]
+        for number, opened in inputs.items()
+    }
     _write(collection, inputs, names, complete=True)
-    return built
+    return Built(notes, sum(note.pages for note in of_revisits.values()))
 
 
 def _opened(arguments: Sequence[str], names: Names, scheme: str) -> Iterator[Opened]:
@@ -203,7 +212,7 @@ def _numbered(collection: Collection, opened: list[Opened], names: Names) -> dic
 
 def _begin(collection: Collection, inputs: dict[int, Opened], names: Names) -> None:
     try:
-        for folder in (collection.pages, collection.links):
+        for folder in (collection.pages, collection.links, collection.records, collection.revisits):
             folder.mkdir(parents=True, exist_ok=True)
             for left in folder.glob("*.writing"):
                 left.unlink(missing_ok=True)
@@ -293,6 +302,36 @@ def _disagreeing(collection: Collection, inputs: dict[int, Opened], made: list[P
     return again
 
 
+def _resolved(collection: Collection, inputs: dict[int, Opened]) -> dict[int, Note]:
+    """Write the pages of revisits, unless they are there; returns what became of the revisits of each input.
+
+    An input that came later may have what a revisit refers to. So the pages are those of so many parts.
+    """
+    if not revisits.revisit_files(collection):
+        return {}
+    parts = sum(1 for _ in _parts(inputs))
+    notes: dict[int, Note] = {}
+    if collection.resolved.exists():
+        saved = dataset.read_note(collection.resolved)
+        if saved["parts"] == parts:
+            return {int(number): Note(**note) for number, note in saved["inputs"].items()}
+    try:
+        resolution = revisits.Resolution(collection)
+        for outcome in resolution.outcomes():
+            number, place = divmod(outcome.id, 1 << PLACE_BITS)
+            note = notes.setdefault(number, Note())
+            if outcome.skipped is None:
+                note.pages += 1
+            else:
+                note.skip(place, outcome.skipped, outcome.refers_to)
+        resolution.write(
+            {"parts": parts, "inputs": {str(number): asdict(note) for number, note in notes.items()}}
+        )
+    except OSError as exc:
+        raise _unwritable(collection, exc) from exc
+    return notes
+
+
 class _Builder:
     """Makes parts, in a process of its own."""
 
@@ -325,14 +364,18 @@ class _Builder:
         note: Note | None = None
         told_at = monotonic()
         for found in self._records(opened.pages, part):
-            place = found.origin.place if isinstance(found, Page | Text | Known) else found.place
+            place = found.place if isinstance(found, Skipped | Other | End) else found.origin.place
             note = note or Note(first=place, next=place)
             if isinstance(found, End):
                 note.next = place
             elif isinstance(found, Skipped):
                 note.skip(*found)
+            elif isinstance(found, Revisit):
+                self._keep_revisit(found, part.number, opened.name, writer)
             elif not isinstance(found, Other):
-                self._keep(found, part.number, opened.name, writer, note)
+                why = self._keep(found, part.number, opened.name, writer, note)
+                if found.origin.capture is not None:
+                    writer.record((_id(part.number, found.origin), *_keys(found.origin), why))
             if monotonic() - told_at > _TELL_SECONDS:
                 told_at = monotonic()
                 say(Told(part, place))
@@ -347,9 +390,10 @@ class _Builder:
 
     def _keep(
         self, found: Page | Text | Known, number: int, name: str, writer: dataset.PartWriter, note: Note
-    ) -> None:
+    ) -> Why | None:
+        """Keep a page; returns why it gives no row."""
         origin = found.origin
-        page_id = number << PLACE_BITS | origin.place
+        page_id = _id(number, origin)
         url, led_to = origin.url, {}
         try:
             if isinstance(found, Page):
@@ -362,17 +406,13 @@ class _Builder:
             else:
                 values = found.values
         except _Left as exc:
-            note.skip(origin.place, exc.why, "")
-            return
+            return note.skip(origin.place, exc.why, "")
         except PageTooLarge as exc:
-            note.skip(origin.place, Why.TOO_LARGE, str(exc))
-            return
+            return note.skip(origin.place, Why.TOO_LARGE, str(exc))
         except NeardupError as exc:
-            note.skip(origin.place, Why.UNDECODABLE, str(exc))
-            return
+            return note.skip(origin.place, Why.UNDECODABLE, str(exc))
         except Exception as exc:  # noqa: BLE001  # as in a crawl: one page makes no other fail
-            note.skip(origin.place, Why.FAILED, f"{type(exc).__name__}: {exc}")
-            return
+            return note.skip(origin.place, Why.FAILED, f"{type(exc).__name__}: {exc}")
         page = Address.of(url)
         writer.page(
             (
@@ -383,6 +423,19 @@ class _Builder:
         writer.links(page_id, [_storable(link) for link in led_to], led_to.values())
         note.pages += 1
         note.links += len(led_to)
+        return None
+
+    def _keep_revisit(self, found: Revisit, number: int, name: str, writer: dataset.PartWriter) -> None:
+        origin, refers_to = found.origin, found.refers_to
+        # What it refers to tells whether it is a page. The address is that which a page would have.
+        response = self._open_page(origin.url, 200, b"Content-Type: text/html", b"")
+        page = Address.of(origin.url if response is None else response.url)
+        writer.revisit(
+            (
+                _id(number, origin), _storable(page.url), _storable(page.host), origin.date, origin.ip,
+                name, origin.place, *revisits.keys(*refers_to), _storable(revisits.told(refers_to)),
+            )
+        )  # fmt: skip
 
     def _response(self, page: Page) -> Response:
         if not 200 <= page.status < 300:
@@ -399,6 +452,16 @@ class _Left(Exception):
     def __init__(self, why: Why) -> None:
         super().__init__(why.value)
         self.why = why
+
+
+def _id(number: int, origin: Origin) -> int:
+    return number << PLACE_BITS | origin.place
+
+
+def _keys(origin: Origin) -> tuple[int | None, ...]:
+    """What revisits may call a record by."""
+    assert origin.capture is not None
+    return revisits.keys(origin.capture.record, origin.url, origin.date, origin.capture.digest)
 
 
 def _values(reading: Reading) -> Values:

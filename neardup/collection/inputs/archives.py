@@ -21,13 +21,26 @@ from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from neardup.collection.inputs import gzip_members
-from neardup.collection.inputs.found import PART_BYTES, End, Origin, Other, Page, Record, Skipped, Text, Why
-from neardup.collection.inputs.http_message import page_of
+from neardup.collection.inputs.found import (
+    PART_BYTES,
+    Capture,
+    End,
+    Origin,
+    Other,
+    Page,
+    Record,
+    Reference,
+    Revisit,
+    Skipped,
+    Text,
+    Why,
+)
+from neardup.collection.inputs.http_message import page_of, status_of
 from neardup.errors import ConfigurationError
 from neardup.text.folders import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -44,6 +57,11 @@ _IN_FILE = {
 }
 _BEGINS = {WARC: _WARC, ARC: _ARC}
 _PAGES = frozenset({"response", "resource", "conversion"})
+_REVISIT = "revisit"
+_SAME_PAYLOAD = "identical-payload-digest"
+"""In the profile of a revisit whose digest is that of the page referred to, not that of an empty answer."""
+_NOT_MODIFIED = 304
+_READ = _PAGES | {_REVISIT}
 _LONGEST_LINE = 1 << 16
 _SCANNED = 1 << 20
 _BUFFER = 1 << 20
@@ -180,6 +198,8 @@ class _Raw(NamedTuple):
     ip: str | None
     type: str
     content: bytes | None
+    capture: Capture
+    refers_to: Reference | None
 
 
 def _warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
@@ -188,7 +208,7 @@ def _warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
         get = record.headers.get
         kind = get("WARC-Type") or ""
         content = None
-        if kind in _PAGES and record.content_length <= MOST_BYTES:
+        if kind in _READ and record.content_length <= MOST_BYTES:
             content = record.reader.read()
             if len(content) < record.content_length:
                 raise EOFError(f"the record has {len(content)} of {record.content_length} bytes")
@@ -199,6 +219,8 @@ def _warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
             ip=get("WARC-IP-Address"),
             type=get("Content-Type") or "",
             content=content,
+            capture=Capture(get("WARC-Record-ID") or "", get("WARC-Payload-Digest") or ""),
+            refers_to=_reference(get) if kind == _REVISIT else None,
         )
 
 
@@ -238,6 +260,8 @@ def _arc_records(reader: Any) -> Iterator[int | _Raw]:
             ip=header[2].decode("utf-8", "replace"),
             type="",
             content=content,
+            capture=Capture("", ""),
+            refers_to=None,
         )
 
 
@@ -267,16 +291,43 @@ def _arc_date(digits: bytes) -> datetime | None:
 
 
 def _record(place: int, raw: _Raw) -> Record:
-    if raw.kind not in _PAGES:
-        return Skipped(place, Why.REVISIT) if raw.kind == "revisit" else Other(place)
+    if raw.kind not in _READ:
+        return Other(place)
     if raw.content is None or not raw.url:
         return Skipped(place, Why.NO_URL if raw.content is not None else Why.TOO_LARGE)
-    origin = Origin(place=place, url=raw.url, date=raw.date, ip=raw.ip)
+    origin = Origin(place=place, url=raw.url, date=raw.date, ip=raw.ip, capture=raw.capture)
+    if raw.refers_to is not None:
+        return _revisit(origin, raw.content, raw.refers_to)
     if raw.kind == "response":
         return page_of(origin, raw.content)
     if raw.kind == "conversion" and raw.type.startswith("text/plain"):
         return Text(origin, raw.content.decode("utf-8", "replace"))
     return Page(origin, 200, f"Content-Type: {raw.type}".encode(), raw.content)
+
+
+def _revisit(origin: Origin, response: bytes, refers_to: Reference) -> Revisit | Skipped:
+    status = status_of(response)  # a revisit may come without the headers of its response
+    if status is not None and not 200 <= status < 300 and status != _NOT_MODIFIED:
+        return Skipped(origin.place, Why.ERROR_PAGE)
+    return Revisit(origin, refers_to)
+
+
+def _reference(get: Callable[[str], str | None]) -> Reference:
+    is_same_payload = _SAME_PAYLOAD in (get("WARC-Profile") or "")
+    return Reference(
+        record=get("WARC-Refers-To") or "",
+        url=(get("WARC-Refers-To-Target-URI") or "").strip("<> "),
+        date=_warc_date(get("WARC-Refers-To-Date") or ""),
+        digest=(get("WARC-Payload-Digest") or "") if is_same_payload else "",
+    )
+
+
+def _warc_date(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def need_reader(form: str) -> None:
