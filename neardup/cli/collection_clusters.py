@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from neardup.cli import database
 from neardup.cli.progress import Progress, interruptible, number
 from neardup.collection import bands, clusters, into_store
-from neardup.collection.dataset import open_collection
+from neardup.collection.dataset import locked, open_collection
 from neardup.collection.engine import MEMORY, DuckDB
 from neardup.collection.spark import Spark
 from neardup.detection.scope import ANY
@@ -61,20 +61,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    collection = open_collection(arguments.folder)
+    open_collection(arguments.folder)  # else there is nothing to lock
     options = database.read_options(arguments)
-    choice = _choice(arguments, options, collection)
-    folder = clusters.job_folder(collection, choice)
     with (
+        locked(arguments.folder),
         interruptible("what was done is kept; the same command goes on from there"),
-        closing(_engine(arguments, folder)) as engine,
     ):
-        found = clusters.find(collection, engine, choice, _say)
-        clusters.write(found, collection)
-        _show(collection, choice, found)
-        if arguments.into_store:
-            _store(collection, found, choice, options)
-    shutil.rmtree(folder)
+        collection = open_collection(arguments.folder)
+        choice = _choice(arguments, options, collection)
+        folder = clusters.job_folder(collection, choice)
+        with closing(_engine(arguments, folder)) as engine:
+            found = clusters.find(collection, engine, choice, _say)
+            clusters.write(found, collection)
+            _show(collection, choice, found)
+            if arguments.into_store:
+                _store(collection, found, choice, options)
+        shutil.rmtree(folder)
 
 
 def _choice(arguments: argparse.Namespace, options: Options, collection: Collection) -> Choice:

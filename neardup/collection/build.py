@@ -151,26 +151,29 @@ def build(
 
     ``open_page`` makes the response that a crawl would have, or None if it is no HTML. ``on_progress``
     is told of how many bytes of how many are done. Raises ConfigurationError for inputs that cannot be read
-    or do not belong to the collection; NeardupError if the dataset cannot be written.
+    or do not belong to the collection, and if another process writes it; NeardupError if the dataset cannot
+    be written.
     """
     collection = dataset.Collection(collection_folder, str(options.make_reader().scheme))
     dataset.PAGES()  # without pyarrow nothing begins
-    inputs = _numbered(collection, list(_opened(arguments, names, collection.scheme)), names)
-    _begin(collection, inputs, names)
-    make = partial(_Builder, collection, inputs, options, open_page)
-    missing = [part for part in _parts(inputs) if not _is_done(collection, part)]
-    while missing:
-        _run(make, missing, processes, inputs, on_progress)
-        missing = _disagreeing(collection, inputs, missing)
-    of_revisits = _resolved(collection, inputs)
-    notes = {
-        opened.name: [
-            *(_note(collection, part) for part in _parts({number: opened})),
-            *([of_revisits[number]] if number in of_revisits else []),
-        ]
-        for number, opened in inputs.items()
-    }
-    _write(collection, inputs, names, complete=True)
+    opened = list(_opened(arguments, names, collection.scheme))
+    with dataset.locked(collection_folder):
+        inputs = _numbered(collection, opened, names)
+        _begin(collection, inputs, names)
+        make = partial(_Builder, collection, inputs, options, open_page)
+        missing = [part for part in _parts(inputs) if not _is_done(collection, part)]
+        while missing:
+            _run(make, missing, processes, inputs, on_progress)
+            missing = _disagreeing(collection, inputs, missing)
+        of_revisits = _resolved(collection, inputs)
+        notes = {
+            one.name: [
+                *(_note(collection, part) for part in _parts({number: one})),
+                *([of_revisits[number]] if number in of_revisits else []),
+            ]
+            for number, one in inputs.items()
+        }
+        _write(collection, inputs, names, complete=True)
     return Built(notes, sum(note.pages for note in of_revisits.values()))
 
 

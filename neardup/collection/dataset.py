@@ -17,12 +17,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neardup.errors import ConfigurationError
+from neardup.errors import ConfigurationError, NeardupError
 from neardup.parquet import arrow_module, reading_parquet
 from neardup.text import headline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 FORMAT = 2
 
@@ -31,6 +31,9 @@ KEYS = ("record", "capture", "digest")
 
 OWN = ("id", "url", "host", "date", "ip", "file", "place")
 """Columns of ``pages`` that a revisit has itself. The others are those of the page that it refers to."""
+
+_LOCK = "lock"
+"""Name of the file that a process locks while it writes. The file stays, and is empty."""
 
 _ROWS_OF_A_GROUP = 1 << 14
 _NOTE = b"neardup"
@@ -108,6 +111,32 @@ def open_collection(folder: Path) -> Collection:
     collection = Collection(folder, saved["scheme"])
     _check_pages(collection)
     return collection
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other commands from writing into a folder, which is made.
+
+    The lock ends with the process, whatever ends it. Raises ConfigurationError if another process has it.
+    """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 -- 50 ms that only those pay who write
+
+    path = folder / _LOCK
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, timeout=0)
+        lock.acquire()
+    except Timeout as exc:
+        raise ConfigurationError(
+            f"{folder} is being written by another neardup collection; wait until it has ended, or give"
+            " another folder"
+        ) from exc
+    except OSError as exc:
+        raise NeardupError(f"{path} cannot be written: {exc.strerror or exc}") from exc
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
@@ -306,8 +335,10 @@ def RECORDS() -> Any:  # noqa: N802  # as PAGES
 
 
 def REVISITS() -> Any:  # noqa: N802  # as PAGES
-    """The Arrow schema of ``revisits/``: what pages have of a revisit itself, the keys of the record that it
-    refers to, and how it names that record.
+    """The Arrow schema of ``revisits/``.
+
+    A revisit has some columns of a page itself. The keys are those of the record that it refers to, and
+    ``refers_to`` is how it names that record.
     """
     arrow = arrow_module("pyarrow", Path("a collection"))
     own = [PAGES().field(name) for name in OWN]

@@ -99,8 +99,9 @@ class Known:
 
 
 class Reference(NamedTuple):
-    """What a revisit says of the record that it refers to: its id, its URL and date, the digest of its
-    payload, or several of these. What is not said is empty.
+    """What a revisit says of the record that it refers to; what it does not say is empty.
+
+    ``record`` is the id of the record, ``digest`` that of its payload.
     """
 
     record: str
