@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="INPUT",
         help="WARC, WET, ARC, WACZ, JSON Lines, Parquet, a feed of Scrapy (.jsonl, .json, .csv, .xml), an"
-        " HTML file, a folder of any of these, the folder of Scrapy's HTTP cache, or the URL of a database of"
-        " neardup",
+        " HTML file, a folder of any of these, Scrapy's HTTP cache (its folder or its .db), or the URL of a"
+        " database of neardup",
     )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FOLDER", help="the dataset, made or gone on with"
