@@ -27,6 +27,7 @@ from neardup.collection.inputs.found import (
     Values,
     Why,
 )
+from neardup.collection.inputs.one_piece import OnePiece, Unpacking
 from neardup.collection.inputs.opening import Opened, open_inputs
 from neardup.errors import ConfigurationError, NeardupError, PageTooLarge
 from neardup.fingerprint import sketch
@@ -349,20 +350,25 @@ class _Builder:
         self._inputs = inputs
         self._reader = options.make_reader()
         self._open_page = open_page
+        self._unpacking: tuple[int, Unpacking] | None = None
 
-    def __call__(self, part: Part, say: Callable[[Told], None]) -> Part:
+    def __call__(self, task: Part, tell: Callable[[Told], None]) -> Part:
         try:
-            writer = dataset.PartWriter(self._collection, part.name)
+            writer = dataset.PartWriter(self._collection, task.name)
             try:
-                note = self._read(part, writer, say)
+                note = self._read(task, writer, tell)
                 writer.finish(asdict(note))
             finally:
                 writer.drop()
         except OSError as exc:
             raise _unwritable(self._collection, exc) from exc
-        return part
+        return task
 
-    def _read(self, part: Part, writer: dataset.PartWriter, say: Callable[[Told], None]) -> Note:
+    def close(self) -> None:
+        if self._unpacking is not None:
+            self._unpacking[1].close()
+
+    def _read(self, part: Part, writer: dataset.PartWriter, tell: Callable[[Told], None]) -> Note:
         opened = self._inputs[part.number]
         note: Note | None = None
         told_at = monotonic()
@@ -381,15 +387,29 @@ class _Builder:
                     writer.record((_id(part.number, found.origin), *_keys(found.origin), why))
             if monotonic() - told_at > _TELL_SECONDS:
                 told_at = monotonic()
-                say(Told(part, place))
+                reached = place if self._unpacking is None else self._unpacking[1].reached
+                tell(Told(part, reached))
         assert note is not None
         return note
 
     def _records(self, pages: Input, part: Part) -> Iterator[Record | End]:
+        if isinstance(pages, OnePiece):
+            return self._unpacking_of(part, pages.archive).records(part.start, part.end)
         if part.exact:
             assert isinstance(pages, Archive)
             return pages.records(part.start, part.end, exact=True)
         return pages.records(part.start, part.end)
+
+    def _unpacking_of(self, part: Part, archive: Archive) -> Unpacking:
+        """An archive in one piece, unpacked up to a part at most."""
+        if self._unpacking is not None:
+            number, unpacking = self._unpacking
+            if number == part.number and unpacking.behind <= part.start:
+                return unpacking
+        self.close()
+        unpacking = Unpacking(archive)
+        self._unpacking = part.number, unpacking
+        return unpacking
 
     def _keep(
         self, found: Page | Text | Known, number: int, name: str, writer: dataset.PartWriter, note: Note
@@ -458,6 +478,10 @@ class _Left(Exception):
 
 
 def _id(number: int, origin: Origin) -> int:
+    if origin.place >> PLACE_BITS:  # what comes out of gzip is larger than the file
+        raise ConfigurationError(
+            f"{origin.url} stands behind the first terabyte of its input; split the input"
+        )
     return number << PLACE_BITS | origin.place
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neardup.collection.inputs import archives, dbm_caches, folders, tables
+from neardup.collection.inputs import archives, dbm_caches, folders, one_piece, tables
 from neardup.collection.inputs.gzip_members import MAGIC, beginning
 from neardup.collection.inputs.stores import StoredPages
 from neardup.collection.resume import identify
@@ -103,7 +103,7 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
     pages: Input
     if form:
         archives.need_reader(form)
-        pages = archives.Archive(path, None, form, is_gzip, size, splits=True)
+        pages = _archive(archives.Archive(path, None, form, is_gzip, size, splits=True))
     elif suffix == _WACZ:
         return list(_of_wacz(path))
     elif suffix in _LINES:
@@ -126,6 +126,12 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
     return [Opened(str(path), identify(path) or {}, size, pages)]
 
 
+def _archive(found: archives.Archive) -> archives.Archive | one_piece.OnePiece:
+    if found.packed and one_piece.is_one_piece(found):
+        return one_piece.OnePiece(found)
+    return found
+
+
 def _of_wacz(path: Path) -> Iterator[Opened]:
     try:
         with zipfile.ZipFile(path) as file:
@@ -141,7 +147,8 @@ def _of_wacz(path: Path) -> Iterator[Opened]:
                 archives.need_reader(form)
                 splits = info.compress_type == zipfile.ZIP_STORED
                 source = archives.Archive(path, info.filename, form, is_gzip, info.file_size, splits=splits)
-                yield Opened(f"{path}/{info.filename}", identify(path) or {}, info.compress_size, source)
+                name = f"{path}/{info.filename}"
+                yield Opened(name, identify(path) or {}, info.compress_size, _archive(source))
     except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as exc:
         raise ConfigurationError(f"{path} is no WACZ file, or is damaged: {exc}") from exc
 
