@@ -153,6 +153,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--case", choices=[name for name, *_ in _CASES], help="default: all")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--sample", type=int, default=1000)
     parser.add_argument("--heads", type=int, nargs="+", default=[clusters.HEADS])
@@ -166,6 +167,8 @@ def main() -> None:
     stages: list[list[object]] = []
     pairs: list[list[object]] = []
     for name, template, likeness in _CASES:
+        if arguments.case not in {None, name}:
+            continue
         made = made_collection.rows(arguments.rows, arguments.folders, template=template, likeness=likeness)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "collection"

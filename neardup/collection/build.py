@@ -152,8 +152,8 @@ def build(
 
     ``open_page`` makes the response that a crawl would have, or None if it is no HTML. ``on_progress``
     is told of how many bytes of how many are done. Raises ConfigurationError for inputs that cannot be read
-    or do not belong to the collection, and if another process writes it; NeardupError if the dataset cannot
-    be written.
+    or do not belong to the collection, and if another process writes it. Raises NeardupError if the dataset
+    cannot be written.
     """
     collection = dataset.Collection(collection_folder, str(options.make_reader().scheme))
     dataset.PAGES()  # without pyarrow nothing begins
