@@ -18,7 +18,6 @@ from neardup.collection import bands, clusters, into_store
 from neardup.collection.dataset import locked, open_collection
 from neardup.collection.engine import MEMORY, DuckDB
 from neardup.collection.spark import Spark
-from neardup.detection.scope import ANY
 from neardup.errors import ConfigurationError
 from neardup.store.store import Store
 
@@ -88,16 +87,12 @@ def _choice(arguments: argparse.Namespace, options: Options, collection: Collect
             f" {str(reader.scheme)!r}; set NEARDUP_FEATURES, NEARDUP_CONTENT, NEARDUP_SELECTORS,"
             " NEARDUP_ALT_TEXTS and NEARDUP_SKETCH_SIZE as they were, or build the collection again"
         )
-    if options.detector.scope != ANY:
-        raise ConfigurationError(
-            f"NEARDUP_SCOPE is {options.detector.scope!r}, but clusters of a collection have the scope"
-            f" {ANY!r}; leave NEARDUP_SCOPE out"
-        )
     return clusters.Choice(
         options.detector.make_rule(reader.features),
         recall=arguments.recall,
         min_features=options.detector.min_features,
         last_captures=arguments.into_store,
+        scope=options.detector.scope,
     )
 
 

@@ -1,4 +1,4 @@
-"""What SQL does not say: keys of headlines, and the rule on pairs of pages, over Arrow record batches.
+"""What SQL does not say: keys of headlines, sites of pages, and the rule on pairs, over Arrow record batches.
 
 Each works row by row, so that neither the order of the rows nor their batches matter.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.address import Address
 from neardup.detection.document_frequencies import RARE_PAGES
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
 from neardup.detection.verification import stored_evidence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.frequency_kernels import Headlines, Keys, Site
     from neardup.detection.rule import Rule
+    from neardup.detection.scope import Scope
 
 _CELLS_PER_KEY = 64
 """Two keys share both of their cells with the chance of 1 in 4,096."""
@@ -49,6 +51,23 @@ class HeadlineKeys:
             yield arrow.record_batch(
                 [hosts.cast(arrow.string()), arrow.array(keys[rows, columns].view(np.int64))], schema=schema
             )
+
+
+class Sites:
+    """Makes (id, site) of (id, url): the site of each page, which its canonical page is of as well."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def schema(self) -> Any:
+        arrow = _arrow()
+        return arrow.schema([("id", arrow.int64()), ("site", arrow.string())])
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        arrow, schema = _arrow(), self.schema()
+        for batch in batches:
+            sites = [self._scope.site(Address(url)) for url in batch["url"].to_pylist()]
+            yield arrow.record_batch([batch["id"], arrow.array(sites, arrow.string())], schema=schema)
 
 
 class Templates:
