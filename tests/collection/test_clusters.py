@@ -24,7 +24,7 @@ from neardup.detection.rule import Rule
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import sketch
 from neardup.store.store import Store
-from tests.support.clustered import CHOICE, SCHEME, expected, page_rows, write_collection
+from tests.support.clustered import CHOICE, SCHEME, expected, hosted, page_rows, write_collection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,16 +44,6 @@ def rows() -> list[Row]:
 def folder(rows: list[Row], tmp_path: Path) -> Path:
     write_collection(tmp_path / "c", rows)
     return tmp_path / "c"
-
-
-def hosted(rows: list[Row]) -> list[Row]:
-    """The rows at hosts of two registered domains."""
-    made = []
-    for row in rows:
-        old = row["host"]
-        new = old.replace(".example", ".docs.com" if old < "clang-15" else ".other.org")
-        made.append({**row, "host": new, "url": row["url"].replace(f"//{old}/", f"//{new}/")})
-    return made
 
 
 def results(folder: Path) -> list[bytes]:

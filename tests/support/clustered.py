@@ -62,6 +62,16 @@ def page_rows() -> list[Row]:
     return [{**row, "id": 5 * at} for at, row in enumerate([*made, empty, again])]
 
 
+def hosted(rows: Sequence[Row]) -> list[Row]:
+    """The rows at hosts of two registered domains."""
+    made = []
+    for row in rows:
+        old = row["host"]
+        new = old.replace(".example", ".docs.com" if old < "clang-15" else ".other.org")
+        made.append({**row, "host": new, "url": row["url"].replace(f"//{old}/", f"//{new}/")})
+    return made
+
+
 def write_collection(folder: Path, rows: Sequence[Row], *, files: int = 1, scheme: str = SCHEME) -> None:
     (folder / "pages").mkdir(parents=True)
     for number in range(files):
