@@ -89,12 +89,7 @@ def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) ->
     rows = page_rows()
     for folder in ("c", "duckdb", "oracle"):
         write_collection(tmp_path / folder, rows, files=2)
-    scoped, choice = tmp_path / "scoped", clusters.Choice(CHOICE.rule, scope="domain")
-    write_collection(scoped, hosted(rows))
     with server(name, tmp_path) as (url, process):
-        collection = open_collection(scoped)
-        with closing(Spark(clusters.job_folder(collection, choice), url)) as engine:
-            clusters.write(clusters.find(collection, engine, choice), collection)
         done = run(tmp_path / "c", url)
         assert done.returncode == 0, done.stderr
 
@@ -108,9 +103,6 @@ def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) ->
     assert "Traceback" not in gone.stderr
     (tmp_path / "relations.parquet").rename(tmp_path / "c" / "clusters" / "relations.parquet")
     assert main(["collection", "clusters", str(tmp_path / "duckdb")]) == 0
-    write_collection(tmp_path / "scoped-oracle", hosted(rows))
-    (tmp_path / "scoped-oracle" / "clusters").mkdir()
-    clusters.write(expected(hosted(rows), choice), open_collection(tmp_path / "scoped-oracle"))
     (tmp_path / "oracle" / "clusters").mkdir()
     clusters.write(expected(rows, CHOICE), open_collection(tmp_path / "oracle"))
     for result in ("relations.parquet", "clusters.parquet"):
@@ -118,6 +110,20 @@ def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) ->
             (tmp_path / folder / "clusters" / result).read_bytes() for folder in ("c", "duckdb", "oracle")
         ]
         assert made[0] == made[1] == made[2]
-        assert (scoped / "clusters" / result).read_bytes() == (
-            tmp_path / "scoped-oracle" / "clusters" / result
-        ).read_bytes()
+
+
+def test_result_within_a_scope_is_that_of_plain_python(tmp_path: Path) -> None:
+    rows, choice = hosted(page_rows()), clusters.Choice(CHOICE.rule, scope="domain")
+    for folder in ("c", "oracle"):
+        write_collection(tmp_path / folder, rows)
+    collection = open_collection(tmp_path / "c")
+    with server("spark", tmp_path) as (url, _):
+        engine = Spark(clusters.job_folder(collection, choice), url)
+        with closing(engine):
+            clusters.write(clusters.find(collection, engine, choice), collection)
+
+    (tmp_path / "oracle" / "clusters").mkdir()
+    clusters.write(expected(rows, choice), open_collection(tmp_path / "oracle"))
+    for result in ("relations.parquet", "clusters.parquet"):
+        made = [(tmp_path / folder / "clusters" / result).read_bytes() for folder in ("c", "oracle")]
+        assert made[0] == made[1]
