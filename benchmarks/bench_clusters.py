@@ -215,11 +215,12 @@ def report(
     command = "python -m benchmarks.bench_clusters FOLDER…"
     folders = ", ".join(path.name for path in arguments.folders)
     heads = " ".join(map(str, arguments.heads))
+    case = f' --case "{arguments.case}"' if arguments.case else ""
     lines = [
         "# Clusters of a collection",
         "",
         *header(
-            f"{command} --rows {arguments.rows} --sample {arguments.sample} --heads {heads}",
+            f"{command} --rows {arguments.rows} --sample {arguments.sample} --heads {heads}{case}",
             n=f"{arguments.rows:,} rows made of the sketches of real pages ({folders})",
             recall=f"measured, {arguments.sample:,} rows compared with all; asked for {CHOICE.recall}",
         ),

@@ -152,7 +152,7 @@ def test_is_read_up_to_damage_of_gzip(tmp_path: Path, write: Any) -> None:
 @pytest.mark.usefixtures("small_parts")
 def test_any_damage_ends(tmp_path: Path) -> None:
     data, chance = in_one(warc), random.Random(4)
-    for _ in range(25):
+    for _ in range(12):
         hit = bytearray(data + data)
         for _ in range(chance.randint(1, 4)):
             first = chance.randrange(len(hit))
