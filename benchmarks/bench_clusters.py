@@ -153,6 +153,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--case", choices=[name for name, *_ in _CASES], help="default: all")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--sample", type=int, default=1000)
     parser.add_argument("--heads", type=int, nargs="+", default=[clusters.HEADS])
@@ -166,6 +167,8 @@ def main() -> None:
     stages: list[list[object]] = []
     pairs: list[list[object]] = []
     for name, template, likeness in _CASES:
+        if arguments.case not in {None, name}:
+            continue
         made = made_collection.rows(arguments.rows, arguments.folders, template=template, likeness=likeness)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "collection"
@@ -212,11 +215,12 @@ def report(
     command = "python -m benchmarks.bench_clusters FOLDER…"
     folders = ", ".join(path.name for path in arguments.folders)
     heads = " ".join(map(str, arguments.heads))
+    case = f' --case "{arguments.case}"' if arguments.case else ""
     lines = [
         "# Clusters of a collection",
         "",
         *header(
-            f"{command} --rows {arguments.rows} --sample {arguments.sample} --heads {heads}",
+            f"{command} --rows {arguments.rows} --sample {arguments.sample} --heads {heads}{case}",
             n=f"{arguments.rows:,} rows made of the sketches of real pages ({folders})",
             recall=f"measured, {arguments.sample:,} rows compared with all; asked for {CHOICE.recall}",
         ),

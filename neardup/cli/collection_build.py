@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="INPUT",
         help="WARC, WET, ARC, WACZ, JSON Lines, Parquet, a feed of Scrapy (.jsonl, .json, .csv, .xml), an"
-        " HTML file, a folder of any of these, the folder of Scrapy's HTTP cache, or the URL of a database of"
-        " neardup",
+        " HTML file, a folder of any of these, Scrapy's HTTP cache (its folder or its .db), or the URL of a"
+        " database of neardup",
     )
     parser.add_argument(
         "--out", type=Path, required=True, metavar="FOLDER", help="the dataset, made or gone on with"
@@ -103,6 +103,7 @@ def _told(built: Built) -> dict[str, object]:
     return {
         "pages": built.pages,
         "links": built.links,
+        "revisits": built.revisits,
         "skipped": dict(sorted(built.skipped.items())),
         "examples": [
             {"file": name, "place": place, "reason": why, "detail": detail}
@@ -116,6 +117,8 @@ def _told(built: Built) -> dict[str, object]:
 def _show(folder: Path, built: Built) -> None:
     inputs = number(len(built.notes), "input")
     print(f"{folder}: {number(built.pages, 'page')} and {number(built.links, 'link')} of {inputs}")
+    if built.revisits:
+        print(f"{built.revisits:,} of the pages are revisits of others")
     if not built.skipped:
         return
     print("Records skipped, by reason")

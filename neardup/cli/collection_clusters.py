@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from neardup.cli import database
 from neardup.cli.progress import Progress, interruptible, number
 from neardup.collection import bands, clusters, into_store
-from neardup.collection.dataset import open_collection
+from neardup.collection.dataset import locked, open_collection
 from neardup.collection.engine import MEMORY, DuckDB
 from neardup.collection.spark import Spark
-from neardup.detection.scope import ANY
 from neardup.errors import ConfigurationError
 from neardup.store.store import Store
 
@@ -61,20 +60,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    collection = open_collection(arguments.folder)
+    open_collection(arguments.folder)  # else there is nothing to lock
     options = database.read_options(arguments)
-    choice = _choice(arguments, options, collection)
-    folder = clusters.job_folder(collection, choice)
     with (
+        locked(arguments.folder),
         interruptible("what was done is kept; the same command goes on from there"),
-        closing(_engine(arguments, folder)) as engine,
     ):
-        found = clusters.find(collection, engine, choice, _say)
-        clusters.write(found, collection)
-        _show(collection, choice, found)
-        if arguments.into_store:
-            _store(collection, found, choice, options)
-    shutil.rmtree(folder)
+        collection = open_collection(arguments.folder)
+        choice = _choice(arguments, options, collection)
+        folder = clusters.job_folder(collection, choice)
+        with closing(_engine(arguments, folder)) as engine:
+            found = clusters.find(collection, engine, choice, _say)
+            clusters.write(found, collection)
+            _show(collection, choice, found)
+            if arguments.into_store:
+                _store(collection, found, choice, options)
+        shutil.rmtree(folder)
 
 
 def _choice(arguments: argparse.Namespace, options: Options, collection: Collection) -> Choice:
@@ -86,16 +87,12 @@ def _choice(arguments: argparse.Namespace, options: Options, collection: Collect
             f" {str(reader.scheme)!r}; set NEARDUP_FEATURES, NEARDUP_CONTENT, NEARDUP_SELECTORS,"
             " NEARDUP_ALT_TEXTS and NEARDUP_SKETCH_SIZE as they were, or build the collection again"
         )
-    if options.detector.scope != ANY:
-        raise ConfigurationError(
-            f"NEARDUP_SCOPE is {options.detector.scope!r}, but clusters of a collection have the scope"
-            f" {ANY!r}; leave NEARDUP_SCOPE out"
-        )
     return clusters.Choice(
         options.detector.make_rule(reader.features),
         recall=arguments.recall,
         min_features=options.detector.min_features,
         last_captures=arguments.into_store,
+        scope=options.detector.scope,
     )
 
 

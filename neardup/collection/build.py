@@ -14,18 +14,20 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neardup.address import Address
-from neardup.collection import dataset, workers
+from neardup.collection import dataset, revisits, workers
 from neardup.collection.inputs.archives import Archive
 from neardup.collection.inputs.found import (
     End,
     Known,
     Other,
     Page,
+    Revisit,
     Skipped,
     Text,
     Values,
     Why,
 )
+from neardup.collection.inputs.one_piece import OnePiece, Unpacking
 from neardup.collection.inputs.opening import Opened, open_inputs
 from neardup.errors import ConfigurationError, NeardupError, PageTooLarge
 from neardup.fingerprint import sketch
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from neardup.collection.dataset import Collection
-    from neardup.collection.inputs.found import Input, Record
+    from neardup.collection.inputs.found import Input, Origin, Record
     from neardup.collection.inputs.tables import Names
     from neardup.detection.detector import DetectorOptions
     from neardup.fingerprint.reader import Reading, Response
@@ -94,24 +96,30 @@ class Note:
     are place, reason and detail of some records that were skipped.
     """
 
-    first: int
-    next: int
+    first: int = 0
+    next: int = 0
     pages: int = 0
     links: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     examples: list[tuple[int, str, str]] = field(default_factory=list)
 
-    def skip(self, place: int, why: Why, detail: str) -> None:
+    def skip(self, place: int, why: Why, detail: str) -> Why:
+        """Count and name a record that gives no row; returns why it does not."""
         self.skipped[why.value] = self.skipped.get(why.value, 0) + 1
         if self.skipped[why.value] <= _EXAMPLES:
             self.examples.append((place, why.value, detail))
+        return why
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a collection holds: by input in their order, its name and the notes of its parts."""
+    """What a collection holds: by input in their order, its name and the notes of its parts and its revisits.
+
+    ``revisits``: pages that are revisits of others.
+    """
 
     notes: dict[str, list[Note]]
+    revisits: int
 
     @property
     def pages(self) -> int:
@@ -144,25 +152,30 @@ def build(
 
     ``open_page`` makes the response that a crawl would have, or None if it is no HTML. ``on_progress``
     is told of how many bytes of how many are done. Raises ConfigurationError for inputs that cannot be read
-    or do not belong to the collection; NeardupError if the dataset cannot be written.
+    or do not belong to the collection, and if another process writes it. Raises NeardupError if the dataset
+    cannot be written.
     """
     collection = dataset.Collection(collection_folder, str(options.make_reader().scheme))
     dataset.PAGES()  # without pyarrow nothing begins
-    inputs = _numbered(collection, list(_opened(arguments, names, collection.scheme)), names)
-    _begin(collection, inputs, names)
-    make = partial(_Builder, collection, inputs, options, open_page)
-    missing = [part for part in _parts(inputs) if not _is_done(collection, part)]
-    while missing:
-        _run(make, missing, processes, inputs, on_progress)
-        missing = _disagreeing(collection, inputs, missing)
-    built = Built(
-        {
-            opened.name: [_note(collection, part) for part in _parts({number: opened})]
-            for number, opened in inputs.items()
+    opened = list(_opened(arguments, names, collection.scheme))
+    with dataset.locked(collection_folder):
+        inputs = _numbered(collection, opened, names)
+        _begin(collection, inputs, names)
+        make = partial(_Builder, collection, inputs, options, open_page)
+        missing = [part for part in _parts(inputs) if not _is_done(collection, part)]
+        while missing:
+            _run(make, missing, processes, inputs, on_progress)
+            missing = _disagreeing(collection, inputs, missing)
+        of_revisits = _resolved(collection, inputs)
+        notes = {
+            one.name: [
+                *(_note(collection, part) for part in _parts({number: one})),
+                *([of_revisits[number]] if number in of_revisits else []),
+            ]
+            for number, one in inputs.items()
         }
-    )
-    _write(collection, inputs, names, complete=True)
-    return built
+        _write(collection, inputs, names, complete=True)
+    return Built(notes, sum(note.pages for note in of_revisits.values()))
 
 
 def _opened(arguments: Sequence[str], names: Names, scheme: str) -> Iterator[Opened]:
@@ -203,7 +216,7 @@ def _numbered(collection: Collection, opened: list[Opened], names: Names) -> dic
 
 def _begin(collection: Collection, inputs: dict[int, Opened], names: Names) -> None:
     try:
-        for folder in (collection.pages, collection.links):
+        for folder in (collection.pages, collection.links, collection.records, collection.revisits):
             folder.mkdir(parents=True, exist_ok=True)
             for left in folder.glob("*.writing"):
                 left.unlink(missing_ok=True)
@@ -293,6 +306,36 @@ def _disagreeing(collection: Collection, inputs: dict[int, Opened], made: list[P
     return again
 
 
+def _resolved(collection: Collection, inputs: dict[int, Opened]) -> dict[int, Note]:
+    """Write the pages of revisits, unless they are there; returns what became of the revisits of each input.
+
+    An input that came later may have what a revisit refers to. So the pages are those of so many parts.
+    """
+    if not revisits.revisit_files(collection):
+        return {}
+    parts = sum(1 for _ in _parts(inputs))
+    notes: dict[int, Note] = {}
+    if collection.resolved.exists():
+        saved = dataset.read_note(collection.resolved)
+        if saved["parts"] == parts:
+            return {int(number): Note(**note) for number, note in saved["inputs"].items()}
+    try:
+        resolution = revisits.Resolution(collection)
+        for outcome in resolution.outcomes():
+            number, place = divmod(outcome.id, 1 << PLACE_BITS)
+            note = notes.setdefault(number, Note())
+            if outcome.skipped is None:
+                note.pages += 1
+            else:
+                note.skip(place, outcome.skipped, outcome.refers_to)
+        resolution.write(
+            {"parts": parts, "inputs": {str(number): asdict(note) for number, note in notes.items()}}
+        )
+    except OSError as exc:
+        raise _unwritable(collection, exc) from exc
+    return notes
+
+
 class _Builder:
     """Makes parts, in a process of its own."""
 
@@ -307,49 +350,73 @@ class _Builder:
         self._inputs = inputs
         self._reader = options.make_reader()
         self._open_page = open_page
+        self._unpacking: tuple[int, Unpacking] | None = None
 
-    def __call__(self, part: Part, say: Callable[[Told], None]) -> Part:
+    def __call__(self, task: Part, tell: Callable[[Told], None]) -> Part:
         try:
-            writer = dataset.PartWriter(self._collection, part.name)
+            writer = dataset.PartWriter(self._collection, task.name)
             try:
-                note = self._read(part, writer, say)
+                note = self._read(task, writer, tell)
                 writer.finish(asdict(note))
             finally:
                 writer.drop()
         except OSError as exc:
             raise _unwritable(self._collection, exc) from exc
-        return part
+        return task
 
-    def _read(self, part: Part, writer: dataset.PartWriter, say: Callable[[Told], None]) -> Note:
+    def close(self) -> None:
+        if self._unpacking is not None:
+            self._unpacking[1].close()
+
+    def _read(self, part: Part, writer: dataset.PartWriter, tell: Callable[[Told], None]) -> Note:
         opened = self._inputs[part.number]
         note: Note | None = None
         told_at = monotonic()
         for found in self._records(opened.pages, part):
-            place = found.origin.place if isinstance(found, Page | Text | Known) else found.place
+            place = found.place if isinstance(found, Skipped | Other | End) else found.origin.place
             note = note or Note(first=place, next=place)
             if isinstance(found, End):
                 note.next = place
             elif isinstance(found, Skipped):
                 note.skip(*found)
+            elif isinstance(found, Revisit):
+                self._keep_revisit(found, part.number, opened.name, writer)
             elif not isinstance(found, Other):
-                self._keep(found, part.number, opened.name, writer, note)
+                why = self._keep(found, part.number, opened.name, writer, note)
+                if found.origin.capture is not None:
+                    writer.record((_id(part.number, found.origin), *_keys(found.origin), why))
             if monotonic() - told_at > _TELL_SECONDS:
                 told_at = monotonic()
-                say(Told(part, place))
+                reached = place if self._unpacking is None else self._unpacking[1].reached
+                tell(Told(part, reached))
         assert note is not None
         return note
 
     def _records(self, pages: Input, part: Part) -> Iterator[Record | End]:
+        if isinstance(pages, OnePiece):
+            return self._unpacking_of(part, pages.archive).records(part.start, part.end)
         if part.exact:
             assert isinstance(pages, Archive)
             return pages.records(part.start, part.end, exact=True)
         return pages.records(part.start, part.end)
 
+    def _unpacking_of(self, part: Part, archive: Archive) -> Unpacking:
+        """An archive in one piece, unpacked up to a part at most."""
+        if self._unpacking is not None:
+            number, unpacking = self._unpacking
+            if number == part.number and unpacking.behind <= part.start:
+                return unpacking
+        self.close()
+        unpacking = Unpacking(archive)
+        self._unpacking = part.number, unpacking
+        return unpacking
+
     def _keep(
         self, found: Page | Text | Known, number: int, name: str, writer: dataset.PartWriter, note: Note
-    ) -> None:
+    ) -> Why | None:
+        """Keep a page; returns why it gives no row."""
         origin = found.origin
-        page_id = number << PLACE_BITS | origin.place
+        page_id = _id(number, origin)
         url, led_to = origin.url, {}
         try:
             if isinstance(found, Page):
@@ -362,17 +429,13 @@ class _Builder:
             else:
                 values = found.values
         except _Left as exc:
-            note.skip(origin.place, exc.why, "")
-            return
+            return note.skip(origin.place, exc.why, "")
         except PageTooLarge as exc:
-            note.skip(origin.place, Why.TOO_LARGE, str(exc))
-            return
+            return note.skip(origin.place, Why.TOO_LARGE, str(exc))
         except NeardupError as exc:
-            note.skip(origin.place, Why.UNDECODABLE, str(exc))
-            return
+            return note.skip(origin.place, Why.UNDECODABLE, str(exc))
         except Exception as exc:  # noqa: BLE001  # as in a crawl: one page makes no other fail
-            note.skip(origin.place, Why.FAILED, f"{type(exc).__name__}: {exc}")
-            return
+            return note.skip(origin.place, Why.FAILED, f"{type(exc).__name__}: {exc}")
         page = Address.of(url)
         writer.page(
             (
@@ -383,6 +446,19 @@ class _Builder:
         writer.links(page_id, [_storable(link) for link in led_to], led_to.values())
         note.pages += 1
         note.links += len(led_to)
+        return None
+
+    def _keep_revisit(self, found: Revisit, number: int, name: str, writer: dataset.PartWriter) -> None:
+        origin, refers_to = found.origin, found.refers_to
+        # What it refers to tells whether it is a page. The address is that which a page would have.
+        response = self._open_page(origin.url, 200, b"Content-Type: text/html", b"")
+        page = Address.of(origin.url if response is None else response.url)
+        writer.revisit(
+            (
+                _id(number, origin), _storable(page.url), _storable(page.host), origin.date, origin.ip,
+                name, origin.place, *revisits.keys(*refers_to), _storable(revisits.told(refers_to)),
+            )
+        )  # fmt: skip
 
     def _response(self, page: Page) -> Response:
         if not 200 <= page.status < 300:
@@ -399,6 +475,20 @@ class _Left(Exception):
     def __init__(self, why: Why) -> None:
         super().__init__(why.value)
         self.why = why
+
+
+def _id(number: int, origin: Origin) -> int:
+    if origin.place >> PLACE_BITS:  # what comes out of gzip is larger than the file
+        raise ConfigurationError(
+            f"{origin.url} stands behind the first terabyte of its input; split the input"
+        )
+    return number << PLACE_BITS | origin.place
+
+
+def _keys(origin: Origin) -> tuple[int | None, ...]:
+    """What revisits may call a record by."""
+    assert origin.capture is not None
+    return revisits.keys(origin.capture.record, origin.url, origin.date, origin.capture.digest)
 
 
 def _values(reading: Reading) -> Values:

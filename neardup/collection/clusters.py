@@ -23,9 +23,10 @@ import numpy as np
 
 from neardup.collection import bands
 from neardup.collection.dataset import page_files
-from neardup.collection.pair_kernels import HeadlineKeys, Judgement, Templates
+from neardup.collection.pair_kernels import HeadlineKeys, Judgement, Sites, Templates
 from neardup.detection.document_frequencies import RARE_PAGES, RARE_SHARE
 from neardup.detection.rule import MIN_FEATURES, Evidence, Rule
+from neardup.detection.scope import ANY, Scope
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.parquet import arrow_module
@@ -60,13 +61,14 @@ _HEX = "hex(CAST(sketch AS BINARY))"
 class Choice:
     """What decides: the rule, the recall wanted of bands, and the words that a page must have.
 
-    With ``last_captures``, only the last capture of each URL counts.
+    With ``last_captures``, only the last capture of each URL counts. ``scope`` is the name of one.
     """
 
     rule: Rule
     recall: float = bands.RECALL
     min_features: int = MIN_FEATURES
     last_captures: bool = False
+    scope: str = ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ def job_folder(collection: Collection, choice: Choice) -> Path:
             "recall": choice.recall,
             "min_features": choice.min_features,
             "last_captures": choice.last_captures,
+            "scope": choice.scope,
             "heads": HEADS,
         },
         indent=1,
@@ -155,11 +158,13 @@ class _Job:
                 "clusters need sketches: verify must be above 0; neardup pairs does without"
             )
         engine.source("pages", collection.pages)
+        self._scope = Scope(choice.scope)
 
     def number_pages(self) -> None:
-        """Three tables.
+        """Four tables.
 
         - ``capture`` (id): the pages that count.
+        - ``scoped`` (id, site): only if the scope is bounded.
         - ``numbered`` (id, ordinal, first): ``first`` is the ordinal of the first page of the same text.
         - ``page`` (ordinal and traits): what is compared of these first pages.
         """
@@ -181,14 +186,20 @@ class _Job:
             "capture",
             f"SELECT id FROM (SELECT id, {capture} AS number FROM pages) AS captures WHERE number = 1",
         )
+        site, scoped = "", ""
+        if self._scope.is_bounded:
+            kernel = Sites(self._scope)
+            self._engine.map("scoped", "SELECT id, url FROM pages", kernel, kernel.schema())
+            site, scoped = ", site", "JOIN scoped ON pages.id = scoped.id"
         self._engine.make(
             "numbered",
             f"""
-            SELECT id, ordinal, min(ordinal) OVER (PARTITION BY text_digest, hash_value, sketch) AS first
+            SELECT id, ordinal,
+                min(ordinal) OVER (PARTITION BY text_digest, hash_value, sketch{site}) AS first
             FROM (
-                SELECT pages.id AS id, text_digest, hash_value, sketch,
+                SELECT pages.id AS id, text_digest, hash_value, sketch{site},
                     row_number() OVER (ORDER BY date NULLS LAST, url, pages.id) AS ordinal
-                FROM pages JOIN capture ON pages.id = capture.id
+                FROM pages JOIN capture ON pages.id = capture.id {scoped}
                 WHERE hash_value IS NOT NULL AND features >= {choice.min_features}
             ) AS ordered
             """,
@@ -196,8 +207,8 @@ class _Job:
         self._engine.make(
             "page",
             f"""
-            SELECT ordinal, host, {_SIGNED} AS value, sketch, headline
-            FROM pages JOIN numbered ON pages.id = numbered.id
+            SELECT ordinal, host, {_SIGNED} AS value, sketch, headline{site}
+            FROM pages JOIN numbered ON pages.id = numbered.id {scoped}
             WHERE ordinal = first
             """,
         )
@@ -221,13 +232,20 @@ class _Job:
         self._engine.make("pair", " UNION ".join(f"SELECT a, b FROM {name}" for name in names))
 
     def _pairs(self, starts: Iterable[int], digits: int) -> str:
-        """Pairs of a page and of one of the first pages of a block: of those with one band in common."""
+        """Pairs of a page and of one of the first pages of a block: of those with one band in common.
+
+        With a bounded scope, a band is that of a site.
+        """
+        band = f"substr(digits, start + 1, {digits})"
+        site = ""
+        if self._scope.is_bounded:
+            band, site = f"concat({band}, ' ', site)", ", site"
         differing = self._engine.differing("head.value", "other.value")
         return f"""
             WITH banded AS (
-                SELECT ordinal, value, start, substr(digits, start + 1, {digits}) AS band
+                SELECT ordinal, value, start, {band} AS band
                 FROM (
-                    SELECT ordinal, value,
+                    SELECT ordinal, value{site},
                         concat({_HEX}, lpad(hex(value), {FINGERPRINT_BITS // bands.DIGIT}, '0')) AS digits
                     FROM page
                 ) AS page_digits

@@ -1,8 +1,9 @@
 """The dataset of a collection: a folder of Parquet files, one row a page and one a link.
 
 ``FOLDER/collection.json`` names the format and the scheme of the fingerprints. ``FOLDER/pages/`` and
-``FOLDER/links/`` hold the rows in files named by input and part. ``FOLDER/clusters/`` holds what
-``neardup collection clusters`` finds.
+``FOLDER/links/`` hold the rows in files named by input and part. ``FOLDER/records/`` and
+``FOLDER/revisits/`` have what revisits need (:mod:`neardup.collection.revisits`). ``FOLDER/clusters/`` holds
+what ``neardup collection clusters`` finds.
 """
 
 from __future__ import annotations
@@ -12,17 +13,27 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neardup.errors import ConfigurationError
+from neardup.errors import ConfigurationError, NeardupError
 from neardup.parquet import arrow_module, reading_parquet
 from neardup.text import headline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-FORMAT = 1
+FORMAT = 2
+
+KEYS = ("record", "capture", "digest")
+"""What revisits refer by, the surest first: id of a record, its URL and date, digest of its payload."""
+
+OWN = ("id", "url", "host", "date", "ip", "file", "place")
+"""Columns of ``pages`` that a revisit has itself. The others are those of the page that it refers to."""
+
+_LOCK = "lock"
+"""Name of the file that a process locks while it writes. The file stays, and is empty."""
 
 _ROWS_OF_A_GROUP = 1 << 14
 _NOTE = b"neardup"
@@ -70,6 +81,19 @@ class Collection:
         return self.folder / "links"
 
     @property
+    def records(self) -> Path:
+        return self.folder / "records"
+
+    @property
+    def revisits(self) -> Path:
+        return self.folder / "revisits"
+
+    @property
+    def resolved(self) -> Path:
+        """The pages of the revisits whose pages are known."""
+        return self.pages / "revisits.parquet"
+
+    @property
     def state(self) -> Path:
         """What was built, and of what."""
         return self.folder / "collection.json"
@@ -87,6 +111,32 @@ def open_collection(folder: Path) -> Collection:
     collection = Collection(folder, saved["scheme"])
     _check_pages(collection)
     return collection
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other commands from writing into a folder, which is made.
+
+    The lock ends with the process, whatever ends it. Raises ConfigurationError if another process has it.
+    """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 -- 50 ms that only those pay who write
+
+    path = folder / _LOCK
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, timeout=0)
+        lock.acquire()
+    except Timeout as exc:
+        raise ConfigurationError(
+            f"{folder} is being written by another neardup collection; wait until it has ended, or give"
+            " another folder"
+        ) from exc
+    except OSError as exc:
+        raise NeardupError(f"{path} cannot be written: {exc.strerror or exc}") from exc
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
@@ -138,13 +188,17 @@ def read_note(path: Path) -> dict[str, Any]:
 class PartWriter:
     """The rows of one part. Its files get their names when all rows are written, ``pages`` last.
 
-    So a part whose file in ``pages`` is there is done.
+    So a part whose file in ``pages`` is there is done. A part without records or revisits has no files of
+    these.
     """
 
     def __init__(self, collection: Collection, name: str) -> None:
-        self._links = _Table(collection.links / name, LINKS())
-        self._pages = _Table(collection.pages / name, PAGES())
-        self._tables = (self._links, self._pages)
+        self._links = Table(collection.links / name, LINKS())
+        self._pages = Table(collection.pages / name, PAGES())
+        self._records = Table(collection.records / name, RECORDS())
+        self._revisits = Table(collection.revisits / name, REVISITS())
+        self._optional = (self._records, self._revisits)
+        self._tables = (*self._optional, self._links, self._pages)
 
     def page(self, row: tuple[Any, ...]) -> None:
         self._pages.add(*zip(row, strict=True))
@@ -153,11 +207,22 @@ class PartWriter:
         """Where the anchors of one page lead to."""
         self._links.add([page_id] * len(targets), targets, nofollow)
 
+    def record(self, row: tuple[Any, ...]) -> None:
+        """A record that revisits may refer to."""
+        self._records.add(*zip(row, strict=True))
+
+    def revisit(self, row: tuple[Any, ...]) -> None:
+        self._revisits.add(*zip(row, strict=True))
+
     def finish(self, note: Mapping[str, Any]) -> None:
         """Write what is left, and a note that :func:`read_note` gives back."""
-        for table in self._tables:
+        written = [table for table in self._tables if table.rows or table not in self._optional]
+        for table in written:
             table.finish(note)
-        for table in self._tables:
+        for table in self._optional:
+            if table not in written:  # the part may have been made from elsewhere before
+                table.path.unlink(missing_ok=True)
+        for table in written:
             table.publish()
 
     def drop(self) -> None:
@@ -166,24 +231,29 @@ class PartWriter:
             table.drop()
 
 
-class _Table:
-    """Rows on their way to a file. Columns gather to row groups.
+class Table:
+    """Rows on their way to a file, ``rows`` so far. Columns gather to row groups.
 
     The columns are lists of plain values, so that no link takes a tuple of its own.
     """
 
     def __init__(self, path: Path, schema: Any) -> None:
-        self._path, self._schema = path, schema
+        self.path, self._schema = path, schema
+        self.rows = 0
         self._started = path.with_name(f"{path.name}.{os.getpid()}.writing")
         self._arrow = arrow_module("pyarrow", path)
-        self._file = arrow_module("pyarrow.parquet", path).ParquetWriter(
-            self._started, schema, compression="zstd"
-        )
         self._columns: list[list[Any]] = [[] for _ in schema]
 
+    @cached_property
+    def _file(self) -> Any:
+        parquet = arrow_module("pyarrow.parquet", self.path)
+        return parquet.ParquetWriter(self._started, self._schema, compression="zstd")
+
     def add(self, *columns: Iterable[Any]) -> None:
+        before = len(self._columns[0])
         for column, added in zip(self._columns, columns, strict=True):
             column.extend(added)
+        self.rows += len(self._columns[0]) - before
         if len(self._columns[0]) >= _ROWS_OF_A_GROUP:
             self._write()
 
@@ -195,12 +265,19 @@ class _Table:
             os.fsync(written.fileno())
 
     def publish(self) -> None:
-        self._started.replace(self._path)
+        self._started.replace(self.path)
 
     def drop(self) -> None:
-        with contextlib.suppress(OSError):
-            self._file.close()
+        """Remove what was written and not published."""
+        if "_file" in self.__dict__:
+            with contextlib.suppress(OSError):
+                self._file.close()
         self._started.unlink(missing_ok=True)
+
+    def write(self, table: Any) -> None:
+        """Write rows that are an Arrow table of the schema already."""
+        self.rows += table.num_rows
+        self._file.write_table(table)
 
     def _write(self) -> None:
         arrays = [
@@ -243,6 +320,30 @@ def LINKS() -> Any:  # noqa: N802  # as PAGES
             arrow.field("nofollow", arrow.bool_(), nullable=False),
         ]
     )
+
+
+def RECORDS() -> Any:  # noqa: N802  # as PAGES
+    """The Arrow schema of ``records/``: a record of an archive that revisits may refer to, by its keys.
+
+    ``skipped`` is why the record gives no row; null: its row has the same id.
+    """
+    arrow = arrow_module("pyarrow", Path("a collection"))
+    keys = [(name, arrow.uint64()) for name in KEYS]
+    return arrow.schema(
+        [arrow.field("id", arrow.int64(), nullable=False), *keys, ("skipped", arrow.string())]
+    )
+
+
+def REVISITS() -> Any:  # noqa: N802  # as PAGES
+    """The Arrow schema of ``revisits/``.
+
+    A revisit has some columns of a page itself. The keys are those of the record that it refers to, and
+    ``refers_to`` is how it names that record.
+    """
+    arrow = arrow_module("pyarrow", Path("a collection"))
+    own = [PAGES().field(name) for name in OWN]
+    keys = [(name, arrow.uint64()) for name in KEYS]
+    return arrow.schema([*own, *keys, ("refers_to", arrow.string())])
 
 
 def page_files(collection: Collection) -> list[Path]:

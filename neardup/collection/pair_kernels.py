@@ -1,15 +1,17 @@
-"""What SQL does not say: keys of headlines, and the rule on pairs of pages, over Arrow record batches.
+"""What SQL does not say: keys of headlines, sites of pages, and the rule on pairs, over Arrow record batches.
 
 Each works row by row, so that neither the order of the rows nor their batches matter.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.address import Address
 from neardup.detection.document_frequencies import RARE_PAGES
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
 from neardup.detection.verification import stored_evidence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.frequency_kernels import Headlines, Keys, Site
     from neardup.detection.rule import Rule
+    from neardup.detection.scope import Scope
 
 _CELLS_PER_KEY = 64
 """Two keys share both of their cells with the chance of 1 in 4,096."""
@@ -49,6 +52,23 @@ class HeadlineKeys:
             yield arrow.record_batch(
                 [hosts.cast(arrow.string()), arrow.array(keys[rows, columns].view(np.int64))], schema=schema
             )
+
+
+class Sites:
+    """Makes (id, site) of (id, url): the site of each page, which its canonical page is of as well."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def schema(self) -> Any:
+        arrow = _arrow()
+        return arrow.schema([("id", arrow.int64()), ("site", arrow.string())])
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        arrow, schema = _arrow(), self.schema()
+        for batch in batches:
+            sites = [self._scope.site(Address(url)) for url in batch["url"].to_pylist()]
+            yield arrow.record_batch([batch["id"], arrow.array(sites, arrow.string())], schema=schema)
 
 
 class Templates:
@@ -121,26 +141,39 @@ class Judgement:
     def _evidence(
         self, batch: Any, distances: npt.NDArray[np.uint8], wholes: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.object_]:
-        """Why each pair of a batch matches; None: it does not."""
-        first = batch["a"].to_numpy()
-        order = np.argsort(first, kind="stable")
-        own, others = _headlines(batch["headline_a"]), _headlines(batch["headline_b"])
-        own_hosts, other_hosts = batch["host_a"].to_pylist(), batch["host_b"].to_pylist()
-        found = np.full(order.size, None, dtype=np.object_)
-        for places in np.split(order, np.flatnonzero(np.diff(first[order])) + 1):
-            if not places.size:
-                continue
-            page = own[places[0]], own_hosts[places[0]]
-            beside = others[places], [other_hosts[place] for place in places.tolist()]
-            found[places] = stored_evidence(
+        """Why each pair of a batch matches, all of which match as a whole; None: it does not.
+
+        All that is left to tell are headlines and hosts. Near-copies have the same ones. So few pairs are
+        judged, and all others like one of these.
+        """
+        own, other = _traits(batch, "a"), _traits(batch, "b")
+        both = own * (other.max(initial=0) + 1) + other
+        _, judged, like = np.unique(both, return_index=True, return_inverse=True)  # own traits rise
+        few = batch.take(_arrow().array(judged))
+        headlines, beside = _headlines(few["headline_a"]), _headlines(few["headline_b"])
+        hosts, hosts_beside = few["host_a"].to_pylist(), few["host_b"].to_pylist()
+        distances, wholes = distances[judged], wholes[judged]
+        found = np.full(judged.size, None, dtype=np.object_)
+        begins = np.flatnonzero(np.diff(own[judged], prepend=-1)).tolist()
+        for begin, end in pairwise([*begins, judged.size]):
+            found[begin:end] = stored_evidence(
                 self._rule,
                 self._templates,
-                page,
-                beside,
-                distances=distances[places],
-                wholes=wholes[places],
+                (headlines[begin], hosts[begin]),
+                (beside[begin:end], hosts_beside[begin:end]),
+                distances=distances[begin:end],
+                wholes=wholes[begin:end],
             )
-        return found
+        return found[like]
+
+
+def _traits(batch: Any, end: str) -> npt.NDArray[np.int64]:
+    """A number for each headline and host of one side of pairs, from 0; equal ones have the same."""
+    headline, host = (batch[f"{name}_{end}"].dictionary_encode("encode") for name in ("headline", "host"))
+    numbers: npt.NDArray[np.int64] = headline.indices.to_numpy().astype(np.int64)
+    numbers *= len(host.dictionary)
+    numbers += host.indices.to_numpy()
+    return numbers
 
 
 def _arrow() -> Any:

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable
+from contextlib import closing
 from itertools import islice
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from multiprocessing.connection import Connection
 
 
 _TOLD, _DONE, _ERROR = "told", "done", "error"
 
 
-Work = Callable[[Any, Callable[[Any], None]], Any]
-"""What a process does with a task; the second argument takes what is told before the task is done."""
+class Work(Protocol):
+    """What a process does with tasks, one after the other."""
+
+    def __call__(self, task: Any, tell: Callable[[Any], None]) -> Any:
+        """Do a task; ``tell`` takes what is told before the task is done."""
+
+    def close(self) -> None:
+        """No task is left."""
 
 
 def run(
@@ -34,9 +40,9 @@ def run(
     A NeardupError of a task is raised here, and stops all. If there is to be one process, it is this one.
     """
     if processes == 1:
-        work = make()
-        for task in tasks:
-            yield work(task, hear)
+        with closing(make()) as work:
+            for task in tasks:
+                yield work(task, hear)
         return
     # A new interpreter each: a copy of this one would share its threads' locks and its database connections.
     context = multiprocessing.get_context("spawn")

@@ -34,7 +34,7 @@ class Scope:
 
     def takes(self, page: Address, canonical_url: str) -> bool:
         """Whether the page at ``canonical_url`` may be the canonical page of ``page``."""
-        return not self.is_bounded or self._site(page) == self._site(Address(canonical_url))
+        return not self.is_bounded or self.site(page) == self.site(Address(canonical_url))
 
     def digest(self, page: Address, text_digest: int | None) -> int:
         """The digest of a page's text, mixed with its site if that bounds the scope; 0 if there is none, else
@@ -46,10 +46,11 @@ class Scope:
             return 0
         if not self.is_bounded:
             return text_digest
-        site = self._site(page).encode("utf-8", "surrogatepass")
+        site = self.site(page).encode("utf-8", "surrogatepass")
         return text_digest ^ mmh3.mmh3_x64_128_utupledigest(site)[0] or 1
 
-    def _site(self, page: Address) -> str:
+    def site(self, page: Address) -> str:
+        """What a page shares with all pages that may be its canonical page, if that is bounded."""
         if not page.host and page.url.startswith(("http:", "https:")):
             return page.url
         return page.domain if self.name == DOMAIN else page.host

@@ -24,7 +24,7 @@ from neardup.detection.rule import Rule
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import sketch
 from neardup.store.store import Store
-from tests.support.clustered import CHOICE, SCHEME, expected, page_rows, write_collection
+from tests.support.clustered import CHOICE, SCHEME, expected, hosted, page_rows, write_collection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,6 +113,30 @@ class TestResult:
 
         assert results(tmp_path / "c") == oracle(tmp_path / "oracle", rows, choice)
         assert found.relations.num_rows > len(rows) // 2
+
+    @pytest.mark.parametrize("scope", ["host", "domain"])
+    def test_scope_bounds_clusters(
+        self, rows: list[Row], tmp_path: Path, scope: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = hosted(rows)
+        write_collection(tmp_path / "c", made, files=3)
+        (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = own_scope\n")
+        (tmp_path / "own_scope.py").write_text(f"NEARDUP_SCOPE = {scope!r}\n")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+        monkeypatch.delitem(sys.modules, "own_scope", raising=False)
+
+        assert main(["collection", "clusters", str(tmp_path / "c")]) == 0
+
+        choice = clusters.Choice(CHOICE.rule, scope=scope)
+        assert results(tmp_path / "c") == oracle(tmp_path / "oracle", made, choice)
+        hosts = {row["id"]: row["host"] for row in made}
+        relations = pq.read_table(tmp_path / "c" / "clusters" / "relations.parquet").to_pylist()
+        pairs = {(hosts[row["actual_hash_id"]], hosts[row["duplicate_hash_id"]]) for row in relations}
+        assert any(one != other for one, other in pairs) == (scope == "domain")
+        assert all(one.split(".")[-2:] == other.split(".")[-2:] for one, other in pairs)
+        assert any(one == other for one, other in pairs)
 
     def test_does_not_depend_on_the_order_of_the_rows(
         self, folder: Path, rows: list[Row], tmp_path: Path

@@ -15,7 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from neardup.collection.inputs.archives import WARC, Archive
 from neardup.collection.inputs.found import End, Page, Skipped, Why
 from neardup.text.folders import MOST_BYTES
-from tests.support.archives import Written, arc, unpacked, warc
+from tests.support.archives import Written, arc, warc
 from tests.support.collections import build, exchanges, rows
 
 if TYPE_CHECKING:
@@ -181,18 +181,6 @@ def test_any_damage_costs_what_it_hits(tmp_path: Path) -> None:
 
         whole = {one.url: one.body for number, one in enumerate(PAGES, start=1) if number not in hit}
         assert whole.items() <= bodies(found).items()
-
-
-def test_one_piece_of_gzip_is_read_up_to_the_damage(tmp_path: Path) -> None:
-    written = warc(PAGES)
-    data = bytearray(gzip.compress(unpacked(written.data)))
-    assert urls(read(tmp_path / "a", bytes(data))) == [one.url for one in PAGES]
-
-    data[len(data) // 2] ^= 0xFF
-    found = read(tmp_path / "a", bytes(data))
-
-    assert urls(found)[:5] == [one.url for one in PAGES[:5]]
-    assert [why for _, why in skips(found)] == [Why.DAMAGED]
 
 
 def test_what_is_no_page_is_counted_by_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,7 +140,7 @@ class TestCollection:
             assert max(abs(rank - exact[name_of[page]]) for page, rank in found.items()) < EXACT
             assert told.splitlines()[-2].endswith(max(exact, key=lambda name: exact[name]))
         assert {path.name for path in out.iterdir()} == {
-            "collection.json", "pages", "links", "pagerank.parquet",
+            "collection.json", "lock", "pages", "links", "records", "revisits", "pagerank.parquet",
         }  # fmt: skip
 
     def test_wrong_arguments(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import dbm.dumb
 import gzip
 import io
 import json
+import os
+import pickle
 import zipfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -178,6 +181,67 @@ def test_http_cache_gives_the_rows_of_the_crawl(crawled: Crawled, tmp_path: Path
     assert compared(built(tmp_path / "spider", crawled.cache / "everything")) == crawled.stored
     for path in (tmp_path / "all").parent.iterdir():
         assert path.name in {"all", "spider"}
+
+
+def test_http_cache_in_a_database_gives_the_rows_of_the_crawl(
+    crawled: Crawled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_STORAGE": "scrapy.extensions.httpcache.DbmCacheStorage",
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+        "HTTPCACHE_DBM_MODULE": "dbm.dumb",  # the one that every Python has
+    }
+    with serve() as site:
+        for one in crawled.exchanges:
+            path = one.url[one.url.index("/", 8) :]
+            site.pages[path] = Page(one.body, headers=dict(one.headers))
+        crawl(Everything, settings, start_urls=[site.url + path for path in site.pages])
+        own, url = site.url, crawled.exchanges[0].url
+    theirs = url[: url.index("/", 8)]
+    cache = tmp_path / "cache" / "everything.db"
+    stored = {key.replace(theirs, own): row for key, row in crawled.stored.items()}
+
+    found = built(tmp_path / "all", tmp_path / "cache")
+
+    assert compared(found) == stored
+    assert all(row["date"] for row in found)
+    assert {row["ip"] for row in found} == {"127.0.0.1"}
+    for given in (cache, cache.with_name("everything.db.dat")):
+        assert compared(built(tmp_path / given.name, given)) == stored
+
+    # What a pickle would call is not called.
+    with dbm.dumb.open(str(cache), "w") as database:
+        names = [str(name, "utf-8") for name in database.keys() if isinstance(name, bytes)]  # noqa: SIM118
+        keys = sorted(name for name in names if name.endswith("_data"))
+        database[keys[0]] = pickle.dumps(_Calling(tmp_path / "called"))
+        database[keys[1]] = database[keys[1]][:20]
+        del database[keys[2].replace("_data", "_time")]
+    capsys.readouterr()
+    assert build(tmp_path / "damaged", cache, "--format", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert not (tmp_path / "called").exists()
+    assert told["skipped"]["damaged"] == 3
+    assert any("mkdir is no part of a response" in one["detail"] for one in told["examples"])
+
+
+class _Calling:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self._path),)
+
+
+def test_database_of_another_kind_is_no_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with dbm.dumb.open(str(tmp_path / "other.db"), "c") as database:
+        database["key"] = "value"
+
+    assert build(tmp_path / "out", tmp_path / "other.db") == 1
+    assert "other.db cannot be read" in capsys.readouterr().err
+    (tmp_path / "locked.db").write_bytes(bytes(12) + b"\xce\x9a\x57\x13" + bytes(100))
+    assert build(tmp_path / "out", tmp_path / "locked.db") == 1
+    assert "locked.db" in capsys.readouterr().err
 
 
 def test_store_gives_the_rows_of_the_crawl(crawled: Crawled, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,8 @@ import pytest
 from neardup.cli.main import main
 from neardup.collection import clusters
 from neardup.collection.dataset import open_collection
-from tests.support.clustered import CHOICE, expected, page_rows, write_collection
+from neardup.collection.spark import Spark
+from tests.support.clustered import CHOICE, expected, hosted, page_rows, write_collection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,3 +110,20 @@ def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) ->
             (tmp_path / folder / "clusters" / result).read_bytes() for folder in ("c", "duckdb", "oracle")
         ]
         assert made[0] == made[1] == made[2]
+
+
+def test_result_within_a_scope_is_that_of_plain_python(tmp_path: Path) -> None:
+    rows, choice = hosted(page_rows()), clusters.Choice(CHOICE.rule, scope="domain")
+    for folder in ("c", "oracle"):
+        write_collection(tmp_path / folder, rows)
+    collection = open_collection(tmp_path / "c")
+    with server("spark", tmp_path) as (url, _):
+        engine = Spark(clusters.job_folder(collection, choice), url)
+        with closing(engine):
+            clusters.write(clusters.find(collection, engine, choice), collection)
+
+    (tmp_path / "oracle" / "clusters").mkdir()
+    clusters.write(expected(rows, choice), open_collection(tmp_path / "oracle"))
+    for result in ("relations.parquet", "clusters.parquet"):
+        made = [(tmp_path / folder / "clusters" / result).read_bytes() for folder in ("c", "oracle")]
+        assert made[0] == made[1]

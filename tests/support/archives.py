@@ -76,6 +76,33 @@ def warc(exchanges: Iterable[Exchange], *, packed: bool = True, requests: bool =
     return Written(out.getvalue(), ends)
 
 
+@dataclass(frozen=True)
+class Revisit:
+    """A record that says that a page was the same as another; ``headers`` are those of the WARC record."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    date: str = "2026-03-04T05:06:07Z"
+    profile: str = "identical-payload-digest"
+    status: str | None = "200 OK"
+
+
+def revisiting(revisits: Iterable[Revisit]) -> bytes:
+    """A WARC file of revisits, a member of gzip a record."""
+    out = io.BytesIO()
+    writer = _Writer(out, gzip=True)
+    for one in revisits:
+        headers = {
+            "WARC-Date": one.date,
+            "WARC-Profile": f"http://netpreserve.org/warc/1.1/revisit/{one.profile}",
+            **dict(one.headers),
+        }
+        status = StatusAndHeaders(one.status, [("Server", "s")], protocol="HTTP/1.1") if one.status else None
+        record = writer.create_warc_record(one.url, "revisit", http_headers=status, warc_headers_dict=headers)
+        writer.write_record(record)
+    return out.getvalue()
+
+
 def arc(exchanges: Iterable[Exchange], *, packed: bool = True) -> Written:
     """An ARC file of version 1."""
     out = io.BytesIO()

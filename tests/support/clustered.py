@@ -62,6 +62,16 @@ def page_rows() -> list[Row]:
     return [{**row, "id": 5 * at} for at, row in enumerate([*made, empty, again])]
 
 
+def hosted(rows: Sequence[Row]) -> list[Row]:
+    """The rows at hosts of two registered domains."""
+    made = []
+    for row in rows:
+        old = row["host"]
+        new = old.replace(".example", ".docs.com" if old < "clang-15" else ".other.org")
+        made.append({**row, "host": new, "url": row["url"].replace(f"//{old}/", f"//{new}/")})
+    return made
+
+
 def write_collection(folder: Path, rows: Sequence[Row], *, files: int = 1, scheme: str = SCHEME) -> None:
     (folder / "pages").mkdir(parents=True)
     for number in range(files):
@@ -108,7 +118,7 @@ def expected(rows: Sequence[Row], choice: Choice) -> Found:
     order = sorted(eligible, key=lambda row: (row["date"] or far, row["url"].encode(), row["id"]))
     firsts: dict[tuple[Any, ...], int] = {}
     first = [
-        firsts.setdefault((row["text_digest"], row["hash_value"], row["sketch"]), at)
+        firsts.setdefault((row["text_digest"], row["hash_value"], row["sketch"], _site(row, choice)), at)
         for at, row in enumerate(order)
     ]
     distinct = sorted(firsts.values())
@@ -132,14 +142,20 @@ def expected(rows: Sequence[Row], choice: Choice) -> Found:
     return _tables(rows, sorted(relations, key=lambda relation: relation[1]), chosen)
 
 
+def _site(row: Row, choice: Choice) -> str:
+    """The last labels of the host, which are the registered domain of all hosts of the tests."""
+    labels = {"any": 0, "domain": 2, "host": 9}[choice.scope]
+    return ".".join(row["host"].split(".")[-labels:]) if labels else ""
+
+
 def _pairs(
     order: Sequence[Row], distinct: Sequence[int], chosen: bands.Bands, choice: Choice
 ) -> set[tuple[int, int]]:
-    blocks: dict[tuple[int, str], list[int]] = defaultdict(list)
+    blocks: dict[tuple[int, str, str], list[int]] = defaultdict(list)
     for at in distinct:
         digits = order[at]["sketch"].hex() + f"{order[at]['hash_value']:016x}"
         for start in chosen.starts():
-            blocks[start, digits[start : start + chosen.width // 4]].append(at)
+            blocks[start, digits[start : start + chosen.width // 4], _site(order[at], choice)].append(at)
     pairs = {(a, b) for block in blocks.values() for a in block[: clusters.HEADS] for b in block if a < b}
     return {(a, b) for a, b in pairs if _distance(order[a], order[b]) <= choice.rule.max_distance}
 

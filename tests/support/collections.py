@@ -44,9 +44,9 @@ def built(out: Path, *arguments: str | Path) -> list[dict[str, Any]]:
 
 
 def files(out: Path) -> dict[str, bytes]:
-    """All files of a collection but its record."""
+    """All files of a collection but its record and its lock."""
     return {
         str(path.relative_to(out)): path.read_bytes()
         for path in sorted(out.rglob("*"))
-        if path.is_file() and path.name != "collection.json"
+        if path.is_file() and path.name not in {"collection.json", "lock"}
     }

@@ -21,13 +21,26 @@ from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from neardup.collection.inputs import gzip_members
-from neardup.collection.inputs.found import PART_BYTES, End, Origin, Other, Page, Record, Skipped, Text, Why
-from neardup.collection.inputs.http_message import page_of
+from neardup.collection.inputs.found import (
+    PART_BYTES,
+    Capture,
+    End,
+    Origin,
+    Other,
+    Page,
+    Record,
+    Reference,
+    Revisit,
+    Skipped,
+    Text,
+    Why,
+)
+from neardup.collection.inputs.http_message import page_of, status_of
 from neardup.errors import ConfigurationError
 from neardup.text.folders import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -38,17 +51,22 @@ _ARC = re.compile(
     rb"\s*([a-z][a-z0-9+.-]*:[^\r\n]*?) (\S+) (\d{14})\d* (\S+)(?: \d{3} \S+ \S+ \d+ \S+)? (-?\d+)\r?\n",
     re.IGNORECASE,
 )
-_IN_FILE = {
+IN_FILE = {
     WARC: re.compile(rb"(?<=\n)WARC/\d\.\d+\r*\n[A-Za-z-]+:"),
     ARC: re.compile(rb"(?<=\n)" + _ARC.pattern.removeprefix(rb"\s*"), re.IGNORECASE),
 }
-_BEGINS = {WARC: _WARC, ARC: _ARC}
+BEGINS = {WARC: _WARC, ARC: _ARC}
 _PAGES = frozenset({"response", "resource", "conversion"})
-_LONGEST_LINE = 1 << 16
+_REVISIT = "revisit"
+_SAME_PAYLOAD = "identical-payload-digest"
+"""In the profile of a revisit whose digest is that of the page referred to, not that of an empty answer."""
+_NOT_MODIFIED = 304
+_READ = _PAGES | {_REVISIT}
+LONGEST_LINE = 1 << 16
 _SCANNED = 1 << 20
 _BUFFER = 1 << 20
 
-_DAMAGE = (OSError, EOFError, ValueError, zlib.error)
+DAMAGE = (OSError, EOFError, ValueError, zlib.error)
 """What fastwarc, zlib and the code below raise at damage."""
 
 
@@ -70,7 +88,7 @@ class Archive:
 
     def records(self, start: int, end: int, *, exact: bool = False) -> Iterator[Record | End]:
         """See :class:`Input`. ``exact``: a record begins at ``start``."""
-        with self._open() as file:
+        with self.open() as file:
             at: int | None = start
             if start and not exact:
                 at = self._next(file, start)
@@ -78,7 +96,7 @@ class Archive:
                 at = yield from self._stretch(file, at, end)
             yield End(self.size if at is None else at)
 
-    def _open(self) -> BinaryIO:
+    def open(self) -> BinaryIO:
         try:
             if self.member is None:
                 return self.path.open("rb", buffering=_BUFFER)
@@ -104,7 +122,7 @@ class Archive:
                     held = place, raw
                     continue
                 if held is not None:
-                    yield _record(*held)
+                    yield record_of(*held)
                     held = None
                 # All records of one member of gzip have its place, or another one that says nothing.
                 place = max(raw, place + begun)
@@ -113,24 +131,24 @@ class Archive:
                     return place
             if held is None:
                 raise ValueError("no record begins here")
-        except _DAMAGE as exc:
+        except DAMAGE as exc:
             if not begun and not quirks and self.form == WARC:
                 return (yield from self._stretch(file, start, end, quirks=True))
             if held is not None and (after := self._end_of_member(file, place)) is not None:
-                yield _record(*held)
+                yield record_of(*held)
                 if self._is_begin(after):
                     return after
                 place = after
             yield Skipped(place, Why.DAMAGED, str(exc))
             return self._next(file, place + 1)
-        yield _record(*held)
+        yield record_of(*held)
         return None
 
     def _parsed(self, file: BinaryIO, *, quirks: bool) -> Iterator[int | _Raw]:
         """For each record its offset, as soon as its header is read, then the record itself."""
         if self.form == WARC:
-            return _warc_records(file, quirks=quirks)
-        return _packed_arc_records(file) if self.packed else _arc_records(file)
+            return warc_records(file, quirks=quirks)
+        return _packed_arc_records(file) if self.packed else arc_records(file)
 
     def _end_of_member(self, file: BinaryIO, offset: int) -> int | None:
         """Where a member of gzip ends that holds records and nothing else, all whole; None: it does not."""
@@ -139,11 +157,11 @@ class Archive:
         member = gzip_members.Member(file, offset)
         try:
             if self.form == WARC:
-                found = sum(1 for _ in _warc_records(member, quirks=False))
+                found = sum(1 for _ in warc_records(member, quirks=False))
             else:
-                found = sum(1 for _ in _arc_records(BufferedReader(_Raws(member))))
+                found = sum(1 for _ in arc_records(BufferedReader(Raws(member))))
             after = member.finish()
-        except _DAMAGE:
+        except DAMAGE:
             return None
         return after if found else None
 
@@ -151,14 +169,14 @@ class Archive:
         """Whether a part may begin at the offset of a record: not within a member of gzip."""
         if not self.packed:
             return True
-        with self._open() as file:
-            return _BEGINS[self.form].match(gzip_members.beginning(file, offset)) is not None
+        with self.open() as file:
+            return BEGINS[self.form].match(gzip_members.beginning(file, offset)) is not None
 
     def _next(self, file: BinaryIO, offset: int) -> int | None:
         """The offset of the first record, or member with a record, from an offset on."""
         if self.packed:
-            return gzip_members.next_member(file, offset, _BEGINS[self.form].match)
-        pattern = _IN_FILE[self.form]
+            return gzip_members.next_member(file, offset, BEGINS[self.form].match)
+        pattern = IN_FILE[self.form]
         offset = max(0, offset - 1)  # a record begins behind a line end
         while True:
             file.seek(offset)
@@ -168,7 +186,7 @@ class Archive:
                 return offset + found.start()
             if len(block) < _SCANNED:
                 return None
-            offset += _SCANNED - _LONGEST_LINE
+            offset += _SCANNED - LONGEST_LINE
 
 
 class _Raw(NamedTuple):
@@ -180,15 +198,17 @@ class _Raw(NamedTuple):
     ip: str | None
     type: str
     content: bytes | None
+    capture: Capture
+    refers_to: Reference | None
 
 
-def _warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
+def warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
     for record in _fastwarc().ArchiveIterator(file, parse_http=False, quirks_mode=quirks):
         yield record.stream_pos
         get = record.headers.get
         kind = get("WARC-Type") or ""
         content = None
-        if kind in _PAGES and record.content_length <= MOST_BYTES:
+        if kind in _READ and record.content_length <= MOST_BYTES:
             content = record.reader.read()
             if len(content) < record.content_length:
                 raise EOFError(f"the record has {len(content)} of {record.content_length} bytes")
@@ -199,6 +219,8 @@ def _warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
             ip=get("WARC-IP-Address"),
             type=get("Content-Type") or "",
             content=content,
+            capture=Capture(get("WARC-Record-ID") or "", get("WARC-Payload-Digest") or ""),
+            refers_to=_reference(get) if kind == _REVISIT else None,
         )
 
 
@@ -206,14 +228,14 @@ def _packed_arc_records(file: BinaryIO) -> Iterator[int | _Raw]:
     offset = file.tell()
     while file.read(1):
         member = gzip_members.Member(file, offset)
-        for found in _arc_records(BufferedReader(_Raws(member))):
+        for found in arc_records(BufferedReader(Raws(member))):
             yield offset if isinstance(found, int) else found
         offset = member.finish()
         file.seek(offset)
 
 
-def _arc_records(reader: Any) -> Iterator[int | _Raw]:
-    while line := reader.readline(_LONGEST_LINE):
+def arc_records(reader: Any) -> Iterator[int | _Raw]:
+    while line := reader.readline(LONGEST_LINE):
         if not line.strip():
             continue
         offset = reader.tell() - len(line)
@@ -238,10 +260,12 @@ def _arc_records(reader: Any) -> Iterator[int | _Raw]:
             ip=header[2].decode("utf-8", "replace"),
             type="",
             content=content,
+            capture=Capture("", ""),
+            refers_to=None,
         )
 
 
-class _Raws(RawIOBase):
+class Raws(RawIOBase):
     """A member of a gzip file for io."""
 
     def __init__(self, member: gzip_members.Member) -> None:
@@ -266,17 +290,44 @@ def _arc_date(digits: bytes) -> datetime | None:
         return None
 
 
-def _record(place: int, raw: _Raw) -> Record:
-    if raw.kind not in _PAGES:
-        return Skipped(place, Why.REVISIT) if raw.kind == "revisit" else Other(place)
+def record_of(place: int, raw: _Raw) -> Record:
+    if raw.kind not in _READ:
+        return Other(place)
     if raw.content is None or not raw.url:
         return Skipped(place, Why.NO_URL if raw.content is not None else Why.TOO_LARGE)
-    origin = Origin(place=place, url=raw.url, date=raw.date, ip=raw.ip)
+    origin = Origin(place=place, url=raw.url, date=raw.date, ip=raw.ip, capture=raw.capture)
+    if raw.refers_to is not None:
+        return _revisit(origin, raw.content, raw.refers_to)
     if raw.kind == "response":
         return page_of(origin, raw.content)
     if raw.kind == "conversion" and raw.type.startswith("text/plain"):
         return Text(origin, raw.content.decode("utf-8", "replace"))
     return Page(origin, 200, f"Content-Type: {raw.type}".encode(), raw.content)
+
+
+def _revisit(origin: Origin, response: bytes, refers_to: Reference) -> Revisit | Skipped:
+    status = status_of(response)  # a revisit may come without the headers of its response
+    if status is not None and not 200 <= status < 300 and status != _NOT_MODIFIED:
+        return Skipped(origin.place, Why.ERROR_PAGE)
+    return Revisit(origin, refers_to)
+
+
+def _reference(get: Callable[[str], str | None]) -> Reference:
+    is_same_payload = _SAME_PAYLOAD in (get("WARC-Profile") or "")
+    return Reference(
+        record=get("WARC-Refers-To") or "",
+        url=(get("WARC-Refers-To-Target-URI") or "").strip("<> "),
+        date=_warc_date(get("WARC-Refers-To-Date") or ""),
+        digest=(get("WARC-Payload-Digest") or "") if is_same_payload else "",
+    )
+
+
+def _warc_date(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def need_reader(form: str) -> None:
@@ -294,4 +345,4 @@ def _fastwarc() -> Any:
 
 def form_of(beginning: bytes) -> str | None:
     """``WARC`` or ``ARC`` by the first bytes of a file, unpacked; None: it is neither."""
-    return next((form for form, pattern in _BEGINS.items() if pattern.match(beginning)), None)
+    return next((form for form, pattern in BEGINS.items() if pattern.match(beginning)), None)

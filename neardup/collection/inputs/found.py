@@ -28,7 +28,7 @@ class Why(StrEnum):
     """The status is not 2xx."""
     NOT_HTML = "not_html"
     REVISIT = "revisit"
-    """The record only says that a page was the same as before."""
+    """The record only says that a page was the same as another, which is in no input."""
     NO_URL = "no_url"
     NO_CONTENT = "no_content"
     """The row has neither HTML nor text."""
@@ -51,14 +51,25 @@ class Values(NamedTuple):
     headline: bytes | None
 
 
+class Capture(NamedTuple):
+    """What other records of archives may call a record by: its id, and the digest of its payload."""
+
+    record: str
+    digest: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a page comes from. ``place`` is an offset in bytes or the number of a row, and rises."""
+    """Where a page comes from. ``place`` is an offset in bytes or the number of a row, and rises.
+
+    ``capture`` is what a record of an archive has, and nothing else.
+    """
 
     place: int
     url: str
     date: datetime | None = None
     ip: str | None = None
+    capture: Capture | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,26 @@ class Known:
 
     origin: Origin
     values: Values
+
+
+class Reference(NamedTuple):
+    """What a revisit says of the record that it refers to; what it does not say is empty.
+
+    ``record`` is the id of the record, ``digest`` that of its payload.
+    """
+
+    record: str
+    url: str
+    date: datetime | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """A page that was the same as one that was stored before (ISO 28500, section 6.7)."""
+
+    origin: Origin
+    refers_to: Reference
 
 
 class Skipped(NamedTuple):
@@ -127,4 +158,4 @@ class Input(Protocol):
         """
 
 
-Record = Page | Text | Known | Skipped | Other
+Record = Page | Text | Known | Revisit | Skipped | Other

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import IO
 
 MAGIC = b"\x1f\x8b\x08"
-_GZIP = 31
+GZIP = 31
 _AT_ONCE = 1 << 14
 _SCANNED = 1 << 20
 _PACKED_BEGINNING = 1 << 12
@@ -28,7 +28,7 @@ class Member:
     def __init__(self, file: IO[bytes], offset: int) -> None:
         file.seek(offset)
         self._file = file
-        self._unpacker = zlib.decompressobj(_GZIP)
+        self._unpacker = zlib.decompressobj(GZIP)
         self._waiting = b""
         self._position = offset
         self._read = 0
@@ -70,7 +70,7 @@ def beginning(file: IO[bytes], offset: int) -> bytes:
     """The first bytes of the member at an offset, unpacked; none if there is no member."""
     file.seek(offset)
     try:
-        return zlib.decompressobj(_GZIP).decompress(file.read(_PACKED_BEGINNING), _BEGINNING)
+        return zlib.decompressobj(GZIP).decompress(file.read(_PACKED_BEGINNING), _BEGINNING)
     except zlib.error:
         return b""
 

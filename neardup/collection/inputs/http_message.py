@@ -28,6 +28,12 @@ def page_of(origin: Origin, message: bytes) -> Page | Skipped:
     return Page(origin, int(status[1]), headers, body)
 
 
+def status_of(message: bytes) -> int | None:
+    """The status of a response; None if the message is none."""
+    status = _STATUS.match(message)
+    return int(status[1]) if status else None
+
+
 def _joined(body: bytes) -> bytes | None:
     """The chunks of a body; None if they are wrong. Many archives store a body without its chunks, and leave
     the header as it was.

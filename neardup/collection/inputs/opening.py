@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neardup.collection.inputs import archives, folders, tables
+from neardup.collection.inputs import archives, dbm_caches, folders, one_piece, tables
 from neardup.collection.inputs.gzip_members import MAGIC, beginning
 from neardup.collection.inputs.stores import StoredPages
 from neardup.collection.resume import identify
@@ -47,7 +47,7 @@ def open_inputs(argument: str, names: tables.Names, scheme: str) -> Iterator[Ope
         yield Opened(str(identity["path"]), identity, stored.size, stored)
         return
     path = Path(argument).expanduser()
-    found = _of_folder(path, names) if path.is_dir() else _of_file(path, names)
+    found = _of_folder(path, names) if path.is_dir() else _of_caches([path]) or _of_file(path, names)
     if not found:
         raise ConfigurationError(
             f"{argument} has no pages that can be read: no WARC, ARC, WACZ, JSON Lines, Parquet or HTML file"
@@ -68,9 +68,19 @@ def _of_folder(folder: Path, names: tables.Names) -> list[Opened]:
         if not is_page(path.name)
         for opened in _of_file(path, names, named_by_user=False)
     ]
+    found += _of_caches(files)
     if pages := tuple(path for path in files if is_page(path.name)):
         found.append(_many(folder, folders.HtmlFiles(pages), pages))
     return found
+
+
+def _of_caches(files: list[Path]) -> list[Opened]:
+    """The HTTP caches in DBM databases that files belong to."""
+    found = {}
+    for path in files:
+        if (cache := dbm_caches.find(path)) and cache[0].path not in found:
+            found[cache[0].path] = _many(cache[0].path, *cache)
+    return list(found.values())
 
 
 def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> list[Opened]:
@@ -93,7 +103,7 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
     pages: Input
     if form:
         archives.need_reader(form)
-        pages = archives.Archive(path, None, form, is_gzip, size, splits=True)
+        pages = _archive(archives.Archive(path, None, form, is_gzip, size, splits=True))
     elif suffix == _WACZ:
         return list(_of_wacz(path))
     elif suffix in _LINES:
@@ -116,6 +126,12 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
     return [Opened(str(path), identify(path) or {}, size, pages)]
 
 
+def _archive(found: archives.Archive) -> archives.Archive | one_piece.OnePiece:
+    if found.packed and one_piece.is_one_piece(found):
+        return one_piece.OnePiece(found)
+    return found
+
+
 def _of_wacz(path: Path) -> Iterator[Opened]:
     try:
         with zipfile.ZipFile(path) as file:
@@ -131,7 +147,8 @@ def _of_wacz(path: Path) -> Iterator[Opened]:
                 archives.need_reader(form)
                 splits = info.compress_type == zipfile.ZIP_STORED
                 source = archives.Archive(path, info.filename, form, is_gzip, info.file_size, splits=splits)
-                yield Opened(f"{path}/{info.filename}", identify(path) or {}, info.compress_size, source)
+                name = f"{path}/{info.filename}"
+                yield Opened(name, identify(path) or {}, info.compress_size, _archive(source))
     except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as exc:
         raise ConfigurationError(f"{path} is no WACZ file, or is damaged: {exc}") from exc
 
