@@ -19,7 +19,7 @@ from neardup.address import Address
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
-from neardup.scrapy.links import AUDITED, PREDICTED
+from neardup.scrapy.links import AUDITED
 from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
 from neardup.scrapy.outcomes import Outcomes
@@ -87,7 +87,7 @@ class NearDuplicates:
         self.policy = Policy(crawler, action, options.endless_after)
         self.outcomes = Outcomes(crawler, options, recorder, self.policy.links)
         self.predictions = Predictions.of_crawl(
-            crawler, self._predict(), recorder.learner, options.loss_budget
+            crawler, self._predict(), recorder.learner, recorder.effects, options.loss_budget
         )
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
@@ -125,6 +125,7 @@ class NearDuplicates:
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.request_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(extension.request_dropped, signal=signals.request_dropped)
+        crawler.signals.connect(extension.request_made, signal=signals.request_reached_downloader)
         crawler.signals.connect(extension.response_received, signal=signals.response_received)
         return extension
 
@@ -164,8 +165,8 @@ class NearDuplicates:
         set_verdict(response, verdict)
         self._doubtful.judged(response, verdict)
         self.record(verdict)
-        if response.meta.get(PREDICTED):
-            self.predictions.judged(verdict)
+        if response.request is not None:
+            self.predictions.judged(response.request, verdict)
         if response.meta.get(AUDITED):
             self.predictions.audited(response.meta[AUDITED], verdict)
         return verdict
@@ -186,6 +187,9 @@ class NearDuplicates:
             verdict = self.detector.gone(response.url)
             if verdict is not None:
                 self.record(verdict)
+
+    def request_made(self, request: Request) -> None:
+        self.outcomes.count("neardup/requests")
 
     def request_scheduled(self, request: Request, spider: Spider) -> None:
         self.policy.links.scheduled(request)
@@ -363,6 +367,7 @@ class NearDuplicates:
         if not self._has_judged_all:
             self.detector.doubts.all_are_due()
             await self._judge_rest_again(len(self.detector.doubts))
+        self.predictions.ended()
         await self.recorder.stop()
         try:
             await run_in_thread(lambda: self.recorder.close(reason, self.outcomes.counts))

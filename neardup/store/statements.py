@@ -15,6 +15,7 @@ from neardup.store.schema import (
     duplicate_values,
     page_links,
     page_texts,
+    rule_effects,
     simhash_values,
     url_rules,
 )
@@ -85,6 +86,15 @@ def upsert_rule(dialect: str) -> Insert:
         return [(c.name, new[c.name]) for c in url_rules.columns if not c.primary_key]
 
     return _upsert(dialect, url_rules, ["rule_key"], assign)
+
+
+def upsert_effect(dialect: str) -> Insert:
+    """Insert what came of a rule in a crawl, or replace it."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        return [(c.name, new[c.name]) for c in rule_effects.columns if not c.primary_key]
+
+    return _upsert(dialect, rule_effects, ["rule_key", "crawl_id"], assign)
 
 
 def upsert_links(dialect: str) -> Insert:

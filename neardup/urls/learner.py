@@ -254,6 +254,11 @@ class Learner:
             for context, evidence in host.items():
                 yield evidence.learned(name, context)
 
+    def knows(self, rule: Rule) -> bool:
+        """Whether :meth:`rules` gives a rule, whatever is known of it."""
+        host = self._hosts.get(rule.host)
+        return host is not None and rule[1:] in host.contexts
+
     def pin(self, rule: Rule) -> None:
         """Take a rule for right from now on, whatever the trials say."""
         self._set_state(rule, State.PINNED)
