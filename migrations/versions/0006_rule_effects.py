@@ -1,4 +1,4 @@
-"""What came of rules of URLs in each crawl, and unique pages by requests made.
+"""What came of rules of URLs in each crawl, unique pages by requests made, and declared canonical URLs.
 
 Revision ID: 0006
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from neardup.store.types import COUNTED, ON_MYSQL, fixed_bytes
+from neardup.store.types import COUNTED, LONG_TEXT, ON_MYSQL, fixed_bytes
 
 revision = "0006"
 down_revision = "0005"
@@ -34,8 +34,10 @@ def upgrade() -> None:
     )
     op.create_index("ix_rule_effects_crawl_id", "rule_effects", ["crawl_id"])
     op.add_column("crawls", sa.Column("curve", sa.Text()))
+    op.add_column("simhash_values", sa.Column("declared_url", LONG_TEXT))
 
 
 def downgrade() -> None:
+    op.drop_column("simhash_values", "declared_url")
     op.drop_column("crawls", "curve")
     op.drop_table("rule_effects")

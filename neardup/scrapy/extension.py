@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,9 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from neardup import native
-from neardup.address import Address
+from neardup.address import Address, host_of, registered_domain
 from neardup.detection.detector import AGAIN
-from neardup.detection.verdict import Kind, Verdict
+from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.scrapy.links import AUDITED
 from neardup.scrapy.loop import run_in_thread, sleep
@@ -28,6 +29,7 @@ from neardup.scrapy.policy import Policy
 from neardup.scrapy.predictions import Predictions
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
+from neardup.text.declared import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -158,7 +160,7 @@ class NearDuplicates:
             self.outcomes.count("neardup/error_pages")
             return None
         try:
-            verdict = self._examine(response)
+            verdict = self._with_declared(response, self._examine(response))
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
             self.outcomes.failed_on(response.url, exc)
             return None
@@ -180,6 +182,17 @@ class NearDuplicates:
                 reason=f"not an HTML page but {type(response).__name__}",
             )
         return self.detector.examine_response(response, always_follow=_is_start(response))
+
+    def _with_declared(self, response: Response, verdict: Verdict) -> Verdict:
+        """The verdict with what the page says of its own address."""
+        if not isinstance(response, HtmlResponse) or verdict.kind in LEFT_ALONE:
+            return verdict
+        said = declared(response.url, response.selector.root)
+        self.predictions.declared(verdict, said)
+        if said.canonical is None or not _is_one_site(said.canonical, response.url):
+            return verdict
+        self.outcomes.declared(verdict, said.canonical)
+        return replace(verdict, declared_url=said.canonical)
 
     def response_received(self, response: Response, request: Request) -> None:
         """Notice pages that are there no longer, whether or not their responses get as far as a callback."""
@@ -406,6 +419,11 @@ def _is_look(crawler: Crawler) -> bool:
         or str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
         or "SCRAPY_CHECK" in os.environ
     )
+
+
+def _is_one_site(url: str, other: str) -> bool:
+    one, two = host_of(url), host_of(other)
+    return one == two or registered_domain(one) == registered_domain(two)
 
 
 def _is_start(response: Response) -> bool:

@@ -89,6 +89,14 @@ class Outcomes:
                 extra={"spider": self._crawler.spider},
             )
 
+    def declared(self, verdict: Verdict, canonical_url: str) -> None:
+        """Count a page that calls another one of its site its canonical page, and whether it is a copy of
+        that.
+        """
+        self.count("neardup/declared")
+        if verdict.canonical_url == canonical_url:
+            self.count("neardup/declared/copies")
+
     def correct(self, verdict: Verdict) -> int | None:
         """Count, log and store the verdict of a page that was a doubtful duplicate until now.
 

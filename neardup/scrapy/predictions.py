@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from neardup.detection.verdict import Verdict
+    from neardup.text.declared import Declared
     from neardup.urls.learner import Learner
     from neardup.urls.rules import Prediction
 
@@ -70,6 +71,9 @@ _LOOKED_AT_AGAIN = 8
 
 _MOST_DOUBTFUL = 100_000
 """Right predictions that are kept because their verdicts may be corrected."""
+
+_MOST_ALTERNATES = 100_000
+"""Versions for other languages that are remembered, some 10 MB."""
 
 _STATE = "neardup_audit"
 
@@ -154,6 +158,8 @@ class Predictions:
         """Keys and bands of requests in the queue of which a copy was put into an earlier band."""
         self._moves = _is_of_scrapy(load_object(crawler.settings["SCHEDULER"]))
         """Whether deferred requests are put into earlier bands. Other schedulers may share their queues."""
+        self._alternates: OrderedDict[int, None] = OrderedDict()
+        """Duplicates of pages that they call their versions for other languages, by id."""
         self._right: OrderedDict[int, Rule] = OrderedDict()
         self._waiting: Counter[Rule] = Counter()
         """With an audit: requests in the queue, by the rule that spoke against them last."""
@@ -183,11 +189,22 @@ class Predictions:
             audit = Audit(loss_budget, _LAST_BAND, getrandbits(32))
         return cls(crawler, predict, learner, audit, effects)
 
+    def declared(self, verdict: Verdict, declared: Declared) -> None:
+        """Take note, before the verdict is observed, of what a page that is judged says of its versions."""
+        if verdict.page_id is not None and verdict.canonical_url in declared.alternates:
+            self._alternates[verdict.page_id] = None
+            if len(self._alternates) > _MOST_ALTERNATES:
+                self._alternates.popitem(last=False)
+
+    def _cluster_of(self, verdict: Verdict) -> int | None:
+        """The cluster of a page for the learner; a version for another language is in one of its own."""
+        return verdict.page_id if verdict.page_id in self._alternates else self._copies.cluster_of(verdict)
+
     def observe(self, verdict: Verdict) -> list[Request]:
         """Learn from a verdict, also from one that corrects another; the requests to queue again by that."""
         if self.predict is Predict.OFF:
             return []
-        cluster = self._copies.cluster_of(verdict)
+        cluster = self._cluster_of(verdict)
         if cluster is None:
             return []
         if self.audit is not None and _is_unique(verdict, cluster):
@@ -270,7 +287,7 @@ class Predictions:
 
     def audited(self, root: int, verdict: Verdict) -> None:
         """Note what a request of the sample has led to, by its number."""
-        if self.audit is not None and _is_unique(verdict, self._copies.cluster_of(verdict)):
+        if self.audit is not None and _is_unique(verdict, self._cluster_of(verdict)):
             self._count("neardup/audit/unique")
             self.audit.led_to_unique(root)
 
@@ -309,7 +326,7 @@ class Predictions:
     def judged(self, request: Request, verdict: Verdict) -> None:
         """Count whether the prediction about the page of a request was right, if there was one."""
         rule = _rule_against(request)
-        cluster = None if rule is None else self._copies.cluster_of(verdict)
+        cluster = None if rule is None else self._cluster_of(verdict)
         if rule is None or cluster is None:
             return
         if _is_unique(verdict, cluster):

@@ -101,6 +101,7 @@ simhash_values = Table(
     Column("flagged_at", UtcDateTime),
     Column("batch_id", BigInteger, nullable=False, index=True),
     Column("headline", fixed_bytes(headline.BYTES)),
+    Column("declared_url", LONG_TEXT),
     Index(None, "host", "last_seen"),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import bindparam, case, delete, select, update
+from sqlalchemy import bindparam, case, delete, func, select, update
 
 from neardup.detection.verdict import Kind
 from neardup.errors import StoreError
@@ -42,6 +42,9 @@ _KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen", "fla
 def upsert_page(dialect: str) -> Insert:
     """Insert a page; if its URL is there already, take over all but what tells its first visit.
 
+    A page that is judged again does not say anew which page it calls its canonical one. So the last that it
+    named stays.
+
     A visit may be earlier than the first visit stored. Either a crawl that ran at once was later to store its
     visit, or a clock is slow. Such a visit counts as at the time of the first visit.
     """
@@ -50,7 +53,9 @@ def upsert_page(dialect: str) -> Insert:
     def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
         new_of = {c.name: new[c.name] for c in simhash_values.columns if c.name not in _KEPT_OF_A_PAGE}
         seen = new["last_seen"]
-        return list({**new_of, "last_seen": case((seen > first_seen, seen), else_=first_seen)}.items())
+        new_of["last_seen"] = case((seen > first_seen, seen), else_=first_seen)
+        new_of["declared_url"] = func.coalesce(new["declared_url"], simhash_values.c.declared_url)
+        return list(new_of.items())
 
     return _upsert(dialect, simhash_values, ["url_key"], assign)
 
