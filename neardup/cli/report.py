@@ -14,7 +14,7 @@ from neardup.cli.progress import interruptible
 from neardup.cli.rules import stored_rule
 from neardup.errors import NeardupError
 from neardup.fingerprint import hamming
-from neardup.store import reports
+from neardup.store import figures, reports
 from neardup.web import html_report
 
 if TYPE_CHECKING:
@@ -28,6 +28,12 @@ HELP = (
 )
 
 _SHARE = ("pages", "distinct", "duplicates", "rate")
+
+_POINTS = 20
+"""Of the curve."""
+
+_WIDTH = 40
+"""Characters of the longest bar of the curve."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,6 +98,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         across_hosts = reports.across_hosts(connection, filters)
         clusters = reports.largest_clusters(connection, filters, limit=limit, by_rank=by_rank)
         flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
+        curve = None if filters != reports.Filters() else figures.curve(connection)
     across_domains = reports.across_domains(across_hosts)
     return [
         _overview(overview, across_hosts, across_domains),
@@ -136,6 +143,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         ),
         _clusters("clusters", "Clusters of highest PageRank" if by_rank else "Largest clusters", clusters),
         _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
+        *([] if curve is None else [_curve(curve)]),
     ]
 
 
@@ -152,6 +160,19 @@ def _overview(
     )
     columns = (*_SHARE, "exact_duplicates", "too_short", "clusters", "cross_host", "cross_domain")
     return Section("overview", "All pages", columns, [row])
+
+
+def _curve(curve: figures.Curve) -> Section:
+    """Some points of a curve, as far apart as they can be, with a bar each."""
+    points, last = curve.points[1:], max(1, curve.points[-1][1])
+    step = max(1, -(-len(points) // _POINTS))
+    shown = points[::-1][::step][::-1]
+    rows = [
+        (requests, unique, round(100.0 * unique / last, 1), "#" * round(_WIDTH * unique / last))
+        for requests, unique in shown
+    ]
+    title = f"Unique pages by requests made, crawl {curve.crawl_id}"
+    return Section("curve", title, ("requests", "unique", "found", "drawn"), rows)
 
 
 def _evidence(found: list[reports.WithEvidence]) -> Section:

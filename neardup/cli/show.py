@@ -77,6 +77,7 @@ def _show_page(report: page_report.PageReport) -> None:
             "last seen": f"{report.last_seen:%Y-%m-%d %H:%M:%S} UTC by crawl {report.last_crawl}",
             "links not followed": report.links_withheld,
             "duplicates": report.duplicate_count,
+            **({"calls canonical": report.declared_url} if report.declared_url else {}),
             **({"flagged": f"{report.flagged_at:%Y-%m-%d %H:%M:%S} UTC"} if report.flagged_at else {}),
         }
     )

@@ -54,7 +54,8 @@ def run_import(arguments: argparse.Namespace) -> None:
 
 def _in_words(header: Header) -> str:
     names = (
-        "crawl", "page", "relation", "version", "link list", "rank", "host", "rule", "decision", "text"
+        "crawl", "page", "relation", "version", "link list", "rank", "host", "rule", "rule effect",
+        "decision", "text",
     )  # fmt: skip
     rows = [
         number(header.rows.get(table.name, 0), name)

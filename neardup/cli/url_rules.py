@@ -12,10 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neardup.cli import database, discarder
-from neardup.cli.output import FORMATS, Section, complain, printable, show_fields, show_json, show_sections
+from neardup.cli.output import (
+    FORMATS,
+    Section,
+    complain,
+    printable,
+    show_fields,
+    show_json,
+    show_sections,
+    show_table,
+)
 from neardup.cli.progress import number
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.store import removal, url_rules
+from neardup.urls.effects import Effect
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
 
 if TYPE_CHECKING:
@@ -45,7 +55,21 @@ _HELP_OF = {
     "revoke": "forget the trials of rules, which are learned afresh; takes a pin or a ban back, too",
 }
 
-COLUMNS = ("rule", "host", "says", "where", "trials", "right", "at_least", "state", "example", "copy_of")
+COLUMNS = (
+    "rule",
+    "host",
+    "says",
+    "where",
+    "trials",
+    "right",
+    "at_least",
+    "state",
+    "saved",
+    "example",
+    "copy_of",
+)
+
+_OF_CRAWL = ("crawl", *Effect._fields)
 
 _EXPORT_FORMATS = ("duplicate-url-discarder", "table", "json")
 
@@ -125,6 +149,7 @@ def values(stored: StoredRule) -> tuple[object, ...]:
         _percent(_share(learned)),
         _percent(learned.lower if learned.trials else None),
         learned.state.value,
+        stored.effect.saved,
         learned.example,
         learned.partner,
     )
@@ -165,6 +190,9 @@ def _percent(share: float | None) -> float | None:
 def _show(store: Store, arguments: argparse.Namespace) -> None:
     stored = _found(store, arguments.rule)
     learned = stored.learned
+    with store.reading() as connection:
+        by_crawl = url_rules.effects_by_crawl(connection, learned.rule)
+    crawls = [(crawl_id, *effect) for crawl_id, effect in by_crawl.items()]
     told = {
         **dict(zip(COLUMNS, values(stored), strict=True)),
         "slot": learned.rule.slot.value,
@@ -177,12 +205,16 @@ def _show(store: Store, arguments: argparse.Namespace) -> None:
         "decisions": stored.decisions,
         "updated_at": f"{stored.updated_at:%Y-%m-%d %H:%M:%S}",
         "key": stored.key.hex(),
+        **stored.effect._asdict(),
     }
     if arguments.format == "json":
-        show_json(told)
-    else:
-        print(f"{printable(learned.rule.host)}: {printable(in_words(learned.rule))}")
-        show_fields(told)
+        show_json(told | {"crawls": [dict(zip(_OF_CRAWL, row, strict=True)) for row in crawls]})
+        return
+    print(f"{printable(learned.rule.host)}: {printable(in_words(learned.rule))}")
+    show_fields(told)
+    if crawls:
+        print("\nRequests by crawl")
+        show_table(_OF_CRAWL, crawls)
 
 
 def _decide(store: Store, arguments: argparse.Namespace) -> None:

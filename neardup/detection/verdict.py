@@ -77,6 +77,7 @@ class Verdict:
     - ``headline``: that of the page.
     - ``again``: whether the page had another verdict before, until more was known of its site.
     - ``own_distance``: the distance to the page's own last version, if there was one.
+    - ``declared_url``: the page of the same site that the page itself calls its canonical one, if another.
     - ``limit``: the field of :class:`neardup.text.limits.Limits` that an unjudged page is over.
     - ``features``: the distinct words of the page.
     - ``text_digest``: the digest of the visible text; None if the text was not read.
@@ -105,6 +106,7 @@ class Verdict:
     text_digest: int | None = None
     text: bytes | None = None
     limit: str | None = None
+    declared_url: str | None = None
 
     @property
     def url(self) -> str:

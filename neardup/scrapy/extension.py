@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,11 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from neardup import native
-from neardup.address import Address
+from neardup.address import Address, host_of, registered_domain
 from neardup.detection.detector import AGAIN
-from neardup.detection.verdict import Kind, Verdict
+from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
-from neardup.scrapy.links import AUDITED, PREDICTED
+from neardup.scrapy.links import AUDITED
 from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
 from neardup.scrapy.outcomes import Outcomes
@@ -28,6 +29,7 @@ from neardup.scrapy.policy import Policy
 from neardup.scrapy.predictions import Predictions
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
+from neardup.text.declared import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,7 +89,7 @@ class NearDuplicates:
         self.policy = Policy(crawler, action, options.endless_after)
         self.outcomes = Outcomes(crawler, options, recorder, self.policy.links)
         self.predictions = Predictions.of_crawl(
-            crawler, self._predict(), recorder.learner, options.loss_budget
+            crawler, self._predict(), recorder.learner, recorder.effects, options.loss_budget
         )
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
@@ -125,6 +127,7 @@ class NearDuplicates:
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.request_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(extension.request_dropped, signal=signals.request_dropped)
+        crawler.signals.connect(extension.request_made, signal=signals.request_reached_downloader)
         crawler.signals.connect(extension.response_received, signal=signals.response_received)
         return extension
 
@@ -157,15 +160,15 @@ class NearDuplicates:
             self.outcomes.count("neardup/error_pages")
             return None
         try:
-            verdict = self._examine(response)
+            verdict = self._with_declared(response, self._examine(response))
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
             self.outcomes.failed_on(response.url, exc)
             return None
         set_verdict(response, verdict)
         self._doubtful.judged(response, verdict)
         self.record(verdict)
-        if response.meta.get(PREDICTED):
-            self.predictions.judged(verdict)
+        if response.request is not None:
+            self.predictions.judged(response.request, verdict)
         if response.meta.get(AUDITED):
             self.predictions.audited(response.meta[AUDITED], verdict)
         return verdict
@@ -180,12 +183,26 @@ class NearDuplicates:
             )
         return self.detector.examine_response(response, always_follow=_is_start(response))
 
+    def _with_declared(self, response: Response, verdict: Verdict) -> Verdict:
+        """The verdict with what the page says of its own address."""
+        if not isinstance(response, HtmlResponse) or verdict.kind in LEFT_ALONE:
+            return verdict
+        said = declared(response.url, response.selector.root)
+        self.predictions.declared(verdict, said)
+        if said.canonical is None or not _is_one_site(said.canonical, response.url):
+            return verdict
+        self.outcomes.declared(verdict, said.canonical)
+        return replace(verdict, declared_url=said.canonical)
+
     def response_received(self, response: Response, request: Request) -> None:
         """Notice pages that are there no longer, whether or not their responses get as far as a callback."""
         if response.status in _GONE_STATUSES and request.meta.get("neardup") is not False:
             verdict = self.detector.gone(response.url)
             if verdict is not None:
                 self.record(verdict)
+
+    def request_made(self, request: Request) -> None:
+        self.outcomes.count("neardup/requests")
 
     def request_scheduled(self, request: Request, spider: Spider) -> None:
         self.policy.links.scheduled(request)
@@ -363,6 +380,7 @@ class NearDuplicates:
         if not self._has_judged_all:
             self.detector.doubts.all_are_due()
             await self._judge_rest_again(len(self.detector.doubts))
+        self.predictions.ended()
         await self.recorder.stop()
         try:
             await run_in_thread(lambda: self.recorder.close(reason, self.outcomes.counts))
@@ -401,6 +419,11 @@ def _is_look(crawler: Crawler) -> bool:
         or str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
         or "SCRAPY_CHECK" in os.environ
     )
+
+
+def _is_one_site(url: str, other: str) -> bool:
+    one, two = host_of(url), host_of(other)
+    return one == two or registered_domain(one) == registered_domain(two)
 
 
 def _is_start(response: Response) -> bool:

@@ -44,7 +44,9 @@ priorities that the request waits in, see :func:`lowered_by`. The key is taken o
 """
 
 PREDICTED = "neardup_predicted"
-"""Key of the meta of a request whose page is predicted to be a copy."""
+"""Key of the meta of a request whose page is predicted to be a copy. The value is the rule that says so: its
+parts as plain text.
+"""
 
 AUDITED = "neardup_audited"
 """Key of the meta of a request that is made early, to see what those that wait lead to: its number in its

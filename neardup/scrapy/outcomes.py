@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import OrderedDict
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from scrapy.utils.job import job_dir
 from neardup.detection.suspect_clusters import ClusterWatch
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy import summary
+from neardup.scrapy.curve import Curve
 from neardup.scrapy.verdicts import get_verdict
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class _AsBefore(NamedTuple):
     evidence: Evidence
     distance: int | None
     canonical_id: int | None
+    repeated: bool
 
 
 class Outcomes:
@@ -51,6 +54,7 @@ class Outcomes:
         self._watch = ClusterWatch()
         self._has_failed = False
         self._doubtful: OrderedDict[int, _AsBefore] = OrderedDict()
+        self._curve = Curve()
 
     def count(self, stat: str, number: int = 1) -> None:
         """Count so many more of what a stat counts."""
@@ -68,6 +72,9 @@ class Outcomes:
         if verdict.kind is Kind.GONE:
             return
         stats.inc_value("neardup/pages")
+        if not verdict.repeated:
+            stats.inc_value("neardup/unique")
+        self._curve.add(stats.get_value("neardup/requests", 0), stats.get_value("neardup/unique", 0))
         self._watch_clusters(verdict)
         if verdict.is_duplicate:
             self._count_evidence(verdict)
@@ -82,6 +89,14 @@ class Outcomes:
                 extra={"spider": self._crawler.spider},
             )
 
+    def declared(self, verdict: Verdict, canonical_url: str) -> None:
+        """Count a page that calls another one of its site its canonical page, and whether it is a copy of
+        that.
+        """
+        self.count("neardup/declared")
+        if verdict.canonical_url == canonical_url:
+            self.count("neardup/declared/copies")
+
     def correct(self, verdict: Verdict) -> int | None:
         """Count, log and store the verdict of a page that was a doubtful duplicate until now.
 
@@ -93,6 +108,8 @@ class Outcomes:
         before = self._doubtful.pop(verdict.page_id, None)
         if before is not None:
             self._count_as(before, -1)
+            if before.repeated and not verdict.is_duplicate:
+                stats.inc_value("neardup/unique")
         if verdict.is_duplicate:
             self._count_evidence(verdict)
         else:
@@ -217,9 +234,11 @@ class Outcomes:
             extra={"spider": self._crawler.spider},
         )
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int | str]:
+        """What the ``crawls`` table keeps of the crawl, which ends."""
         self.update_stats()
-        return summary.counts_of_crawl(self._crawler.stats.get_stats())
+        counts = summary.counts_of_crawl(self._crawler.stats.get_stats())
+        return {**counts, "curve": json.dumps(self._curve.points)}
 
     def update_stats(self) -> None:
         """Set the stats that are sums kept elsewhere."""
@@ -255,7 +274,7 @@ class Outcomes:
         """Count a duplicate by its evidence, and remember that if the duplicate may be judged again."""
         assert verdict.evidence is not None
         assert verdict.page_id is not None
-        counted = _AsBefore(verdict.evidence, verdict.distance, verdict.canonical_id)
+        counted = _AsBefore(verdict.evidence, verdict.distance, verdict.canonical_id, verdict.repeated)
         self._count_as(counted, 1)
         if verdict.is_doubtful:
             self._doubtful[verdict.page_id] = counted

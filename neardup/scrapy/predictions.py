@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from itertools import islice
 from random import getrandbits
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import mmh3
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from neardup.address import page_url
@@ -20,8 +21,9 @@ from neardup.scrapy.links import AUDITED, BAND, CLUSTER, OF_DUPLICATES, PREDICTE
 from neardup.scrapy.options import Predict
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
+from neardup.urls.effects import Effects
 from neardup.urls.leads import Leads, round_of
-from neardup.urls.rules import Slot
+from neardup.urls.rules import Rule, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from neardup.detection.verdict import Verdict
+    from neardup.text.declared import Declared
     from neardup.urls.learner import Learner
     from neardup.urls.rules import Prediction
 
@@ -68,6 +71,9 @@ _LOOKED_AT_AGAIN = 8
 
 _MOST_DOUBTFUL = 100_000
 """Right predictions that are kept because their verdicts may be corrected."""
+
+_MOST_ALTERNATES = 100_000
+"""Versions for other languages that are remembered, some 10 MB."""
 
 _STATE = "neardup_audit"
 
@@ -129,10 +135,16 @@ class Predictions:
     """
 
     def __init__(
-        self, crawler: Crawler, predict: Predict, learner: Learner, audit: Audit | None = None
+        self,
+        crawler: Crawler,
+        predict: Predict,
+        learner: Learner,
+        audit: Audit | None = None,
+        effects: Effects | None = None,
     ) -> None:
         self.crawler = crawler
         self.learner = learner
+        self.effects = effects or Effects()
         self.predict = predict
         self.audit = audit
         self.starts_are_made = False
@@ -146,13 +158,22 @@ class Predictions:
         """Keys and bands of requests in the queue of which a copy was put into an earlier band."""
         self._moves = _is_of_scrapy(load_object(crawler.settings["SCHEDULER"]))
         """Whether deferred requests are put into earlier bands. Other schedulers may share their queues."""
-        self._right: OrderedDict[int, None] = OrderedDict()
+        self._alternates: OrderedDict[int, None] = OrderedDict()
+        """Duplicates of pages that they call their versions for other languages, by id."""
+        self._right: OrderedDict[int, Rule] = OrderedDict()
+        self._waiting: Counter[Rule] = Counter()
+        """With an audit: requests in the queue, by the rule that spoke against them last."""
         self._generations = self._learned_so_far
         self._to_look_at_again = 0
 
     @classmethod
     def of_crawl(
-        cls, crawler: Crawler, predict: Predict, learner: Learner, loss_budget: float | None
+        cls,
+        crawler: Crawler,
+        predict: Predict,
+        learner: Learner,
+        effects: Effects,
+        loss_budget: float | None,
     ) -> Predictions:
         """Those of a crawl; without priorities in the scheduler they are recorded at most."""
         if predict in {Predict.DEFER, Predict.DROP} and not has_priorities(crawler.settings):
@@ -166,13 +187,24 @@ class Predictions:
         audit = None
         if loss_budget is not None and _can_be_audited(crawler, predict):
             audit = Audit(loss_budget, _LAST_BAND, getrandbits(32))
-        return cls(crawler, predict, learner, audit)
+        return cls(crawler, predict, learner, audit, effects)
+
+    def declared(self, verdict: Verdict, declared: Declared) -> None:
+        """Take note, before the verdict is observed, of what a page that is judged says of its versions."""
+        if verdict.page_id is not None and verdict.canonical_url in declared.alternates:
+            self._alternates[verdict.page_id] = None
+            if len(self._alternates) > _MOST_ALTERNATES:
+                self._alternates.popitem(last=False)
+
+    def _cluster_of(self, verdict: Verdict) -> int | None:
+        """The cluster of a page for the learner; a version for another language is in one of its own."""
+        return verdict.page_id if verdict.page_id in self._alternates else self._copies.cluster_of(verdict)
 
     def observe(self, verdict: Verdict) -> list[Request]:
         """Learn from a verdict, also from one that corrects another; the requests to queue again by that."""
         if self.predict is Predict.OFF:
             return []
-        cluster = self._copies.cluster_of(verdict)
+        cluster = self._cluster_of(verdict)
         if cluster is None:
             return []
         if self.audit is not None and _is_unique(verdict, cluster):
@@ -198,14 +230,16 @@ class Predictions:
         if self._ends(band):
             return self._in_band(request, band, band)
         prediction = self._predict(request.url)
-        if prediction is not None and not request.meta.get(PREDICTED):
-            request.meta[PREDICTED] = True
-            self._count("neardup/predicted")
+        if prediction is not None:
+            if not request.meta.get(PREDICTED):
+                self._count("neardup/predicted")
+            request.meta[PREDICTED] = tuple(map(str, prediction.rule))
         if self.predict is Predict.RECORD:
             return None
         if prediction is not None and self.predict is Predict.DROP and may_drop(prediction, self._leads):
             if is_explored(request.url):
                 self._count("neardup/predicted/explored")
+                self.effects.count(prediction.rule, "explored")
                 return None
             self._drop(request, band, prediction)
         later = self._later_band(request, band, prediction)
@@ -213,6 +247,7 @@ class Predictions:
             return None
         if prediction is not None and band <= OF_DUPLICATES:
             self._count("neardup/predicted/deferred")
+            self.effects.count(prediction.rule, "deferred")
         put_back = self._in_band(request, band, later)
         if self._moves and prediction is not None:
             self._deferred.put(request_key(self.crawler, request), put_back, prediction.partner)
@@ -240,15 +275,19 @@ class Predictions:
         """Note that a request enters the queue."""
         if self.audit is not None and request.meta.get(BAND):
             self.audit.put(request.meta[BAND])
+            if rule := _rule_against(request):
+                self._waiting[rule] += 1
 
     def unqueued(self, request: Request) -> None:
         """Note that a request leaves the queue, whatever becomes of it."""
         if self.audit is not None and request.meta.get(BAND):
             self.audit.left(request.meta[BAND])
+            if rule := _rule_against(request):
+                self._waiting[rule] -= 1
 
     def audited(self, root: int, verdict: Verdict) -> None:
         """Note what a request of the sample has led to, by its number."""
-        if self.audit is not None and _is_unique(verdict, self._copies.cluster_of(verdict)):
+        if self.audit is not None and _is_unique(verdict, self._cluster_of(verdict)):
             self._count("neardup/audit/unique")
             self.audit.led_to_unique(root)
 
@@ -284,17 +323,20 @@ class Predictions:
         if len(self._deferred):
             self._deferred.pop(request_key(self.crawler, request))
 
-    def judged(self, verdict: Verdict) -> None:
-        """Count whether the prediction about a page was right."""
-        cluster = self._copies.cluster_of(verdict)
-        if cluster is None:
+    def judged(self, request: Request, verdict: Verdict) -> None:
+        """Count whether the prediction about the page of a request was right, if there was one."""
+        rule = _rule_against(request)
+        cluster = None if rule is None else self._cluster_of(verdict)
+        if rule is None or cluster is None:
             return
         if _is_unique(verdict, cluster):
             self._count("neardup/predicted/wrong")
+            self.effects.count(rule, "others")
             return
         self._count("neardup/predicted/right")
+        self.effects.count(rule, "copies")
         if verdict.page_id is not None and verdict.is_doubtful:
-            self._right[verdict.page_id] = None
+            self._right[verdict.page_id] = rule
             if len(self._right) > _MOST_DOUBTFUL:
                 self._right.popitem(last=False)
 
@@ -311,9 +353,17 @@ class Predictions:
     def corrected(self, verdict: Verdict) -> None:
         """Count the prediction about a page whose verdict is corrected."""
         if verdict.page_id is not None and verdict.page_id in self._right and not verdict.is_duplicate:
-            del self._right[verdict.page_id]
+            rule = self._right.pop(verdict.page_id)
             self._count("neardup/predicted/right", -1)
             self._count("neardup/predicted/wrong")
+            self.effects.count(rule, "copies", -1)
+            self.effects.count(rule, "others")
+
+    def ended(self) -> None:
+        """Count the requests that the crawl has saved because it had enough."""
+        if self.has_enough and not job_dir(self.crawler.settings):  # then the next run makes them
+            for rule, number in self._waiting.items():
+                self.effects.count(rule, "saved", max(0, number))
 
     def dropped_in_error(self, most: int = MOST_DROPPED) -> list[Request]:
         """The dropped requests to make after all, of so many that are looked at.
@@ -335,7 +385,7 @@ class Predictions:
                 found.append(request)
             else:
                 self._dropped.put(key, request, prediction.partner)
-        self._count("neardup/predicted/requeued", len(found))
+        self._count_requeued(found)
         return found
 
     @property
@@ -377,7 +427,7 @@ class Predictions:
             if self._still_a_copy(request) is None:
                 self._dropped.pop(key)
                 again.append(request)
-        self._count("neardup/predicted/requeued", len(again))
+        self._count_requeued(again)
         return [*again, *self.dropped_in_error(_LOOKED_AT_AGAIN)]
 
     def _in_band(self, request: Request, band: float, other: float) -> Request:
@@ -397,8 +447,16 @@ class Predictions:
         key = request_key(self.crawler, request)
         self._dropped.put(key, self._in_band(request, band, band), prediction.partner)
         self._count("neardup/predicted/dropped")
+        self.effects.count(prediction.rule, "dropped")
+        self.effects.count(prediction.rule, "saved")
         copy_of = prediction.partner or "a known page"
         raise _ignored(request, f"a copy of {copy_of} by what was learned of {prediction.rule}")
+
+    def _count_requeued(self, requests: list[Request]) -> None:
+        self._count("neardup/predicted/requeued", len(requests))
+        for request in requests:
+            if rule := _rule_against(request):
+                self.effects.count(rule, "saved", -1)
 
     def _count(self, stat: str, number: int = 1) -> None:
         if number:
@@ -437,6 +495,14 @@ def _can_be_audited(crawler: Crawler, predict: Predict) -> bool:
 def _is_of_scrapy(scheduler: type) -> bool:
     # By its bases: issubclass() takes all that has the methods of a scheduler for one of Scrapy's.
     return Scheduler in scheduler.__mro__
+
+
+def _rule_against(request: Request) -> Rule | None:
+    """The rule that spoke against a request last; None: none did."""
+    if not (found := request.meta.get(PREDICTED)):
+        return None
+    host, slot, value, context = found
+    return Rule(host, Slot(slot), value, context)
 
 
 def _band_of(request: Request, prediction: Prediction | None) -> int:

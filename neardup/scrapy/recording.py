@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from neardup.scrapy.options import Options
     from neardup.store.page_links import StoredLinks
     from neardup.store.starvation import LastCrawl
+    from neardup.urls.effects import Effects
     from neardup.urls.learner import Learner
 
 logger = logging.getLogger(__name__)
@@ -82,6 +83,11 @@ class Recorder:
         return self._rules.learner
 
     @property
+    def effects(self) -> Effects:
+        """What comes of the rules in this crawl."""
+        return self._rules.effects
+
+    @property
     def backlog(self) -> int:
         """Rows that wait to be stored."""
         return self.writer.backlog
@@ -121,7 +127,7 @@ class Recorder:
         """Take over no more of other crawls between the pages of this one."""
         await self.other_crawls.stop()
 
-    def close(self, reason: str, counts: Callable[[], Mapping[str, int]]) -> None:
+    def close(self, reason: str, counts: Callable[[], Mapping[str, int | str]]) -> None:
         """Store what is still waiting and the end of the crawl; StoreError says what could not be stored.
 
         Runs in a thread: the database may be slow. ``counts`` is called when all has been stored.
@@ -213,6 +219,11 @@ class Onlooker:
         """As that of :class:`Recorder`."""
         return self._rules.learner
 
+    @property
+    def effects(self) -> Effects:
+        """As those of :class:`Recorder`, and stored nowhere."""
+        return self._rules.effects
+
     def load(self) -> None:
         options = self._options
         try:
@@ -256,7 +267,7 @@ class Onlooker:
     async def stop(self) -> None:
         pass
 
-    def close(self, reason: str, counts: Callable[[], Mapping[str, int]]) -> None:
+    def close(self, reason: str, counts: Callable[[], Mapping[str, int | str]]) -> None:
         if self.detector.recall is not None:
             self.detector.recall.close()
 

@@ -133,6 +133,7 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
             f" {stats['neardup/recall_high']:.3f}): {_count(stats, 'recall_found'):,} of"
             f" {_count(stats, 'recall_checked'):,} sampled near-duplicates found"
         )
+    found = f"{_count(stats, 'unique'):,} unique pages by {_count(stats, 'requests'):,} requests"
     time = ", ".join(f"{step} {spent:.2f} s" for step, spent in seconds.items())
     # The writer has a thread of its own: what it spends is not added to a page.
     judging = sum(spent for step, spent in seconds.items() if step != "store")
@@ -143,6 +144,7 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
             f"  new         {_count(stats, 'new'):,}" + (f" ({others})" if others else ""),
             f"  duplicates  {_duplicates(stats)}{recall}",
             f"  links       {_links(stats)}{_predictions(stats)}",
+            f"  found       {found}",
             f"  saved       {saved}{warnings}",
             f"  time        {time} ({1000 * judging / pages:.2f} ms a page without store)",
             f"  database    {database}: {_count(stats, 'rows_written'):,} rows written",

@@ -31,11 +31,13 @@ from neardup.store.schema import (
     page_links,
     page_ranks,
     page_versions,
+    rule_effects,
     simhash_values,
     url_rules,
 )
 from neardup.store.statements import BATCHES_PER_CRAWL
 from neardup.store.url_rules import ROUNDING, key_of_rule
+from neardup.urls.effects import Effect
 from neardup.urls.rules import Rule as UrlRule
 from neardup.urls.rules import Slot, State
 
@@ -115,7 +117,7 @@ def _rows(connection: Connection, invariant: Invariant) -> Iterator[Any]:
 
 
 _crawl, _page, _relation, _version = crawls.c, simhash_values.c, duplicate_values.c, page_versions.c
-_rule, _links, _rank = url_rules.c, page_links.c, page_ranks.c
+_rule, _effect, _links, _rank = url_rules.c, rule_effects.c, page_links.c, page_ranks.c
 _duplicate_table, _canonical_table = simhash_values.alias("duplicate"), simhash_values.alias("canonical")
 _duplicate, _canonical = _duplicate_table.c, _canonical_table.c
 _its_relation = duplicate_values.alias("its_relation")
@@ -412,6 +414,17 @@ INVARIANTS = (
         "The crawl that stored the trials of a rule of URLs is one of the crawls.",
         select(_rule.host, _rule.slot, _rule.value, _rule.context, _rule.crawl_id).where(
             _rule.crawl_id.is_not(None), ~exists().where(_crawl.id == _rule.crawl_id)
+        ),
+    ),
+    Invariant(
+        "effects belong to rules and crawls",
+        "What came of a rule of URLs is that of a rule and of a crawl that are stored, and below 0 nowhere.",
+        select(_effect.rule_key, _effect.crawl_id).where(
+            or_(
+                ~exists().where(_rule.rule_key == _effect.rule_key),
+                ~exists().where(_crawl.id == _effect.crawl_id),
+                *(_effect[name] < 0 for name in Effect._fields),
+            )
         ),
     ),
 )

@@ -4,6 +4,7 @@ the newest crawl brought.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,14 @@ class Growth:
 
     pages: int
     distinct: int
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Unique pages by requests made: pairs of both, from (0, 0) to the end of a crawl."""
+
+    crawl_id: int
+    points: list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,20 @@ def growth(connection: Connection, *, points: int) -> list[Growth]:
         last = found[-1]
         found.append(Growth(last.pages + count, last.distinct + count - int(duplicates)))
     return found
+
+
+def curve(connection: Connection) -> Curve | None:
+    """The curve of the newest crawl that has ended and found something; None: there is none."""
+    query = (
+        select(crawls.c.id, crawls.c.curve)
+        .where(crawls.c.curve.is_not(None), crawls.c.pages > 0)
+        .order_by(crawls.c.id.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    return Curve(row.id, [(requests, unique) for requests, unique in json.loads(row.curve)])
 
 
 def new_pages(connection: Connection, *, limit: int) -> tuple[int | None, int, list[NewPage]]:

@@ -62,6 +62,7 @@ class PageReport:
     last_crawl: str
     links_withheld: int
     flagged_at: datetime | None
+    declared_url: str | None
     canonical: Relation | None
     duplicate_count: int
     duplicates: list[Relation]
@@ -100,6 +101,7 @@ def page_report(connection: Connection, url: str, *, limit: int = 20) -> PageRep
         last_crawl=_crawl_name(connection, page["last_crawl_id"]),
         links_withheld=page["links_withheld"],
         flagged_at=page["flagged_at"],
+        declared_url=page["declared_url"],
         canonical=canonical[0] if canonical else None,
         duplicate_count=connection.execute(count).scalar_one(),
         duplicates=_relations(connection, page["hash_value"], its_duplicates.limit(limit)),

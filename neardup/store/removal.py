@@ -25,6 +25,7 @@ from neardup.store.schema import (
     page_ranks,
     page_texts,
     page_versions,
+    rule_effects,
     simhash_values,
     url_rules,
 )
@@ -140,7 +141,11 @@ def _forget_hosts(connection: Connection, hosts: list[str]) -> None:
     for table in (document_frequencies, url_rules):
         no_pages = ~exists().where(simhash_values.c.host == table.c.host)
         for some in in_parts(hosts, _HOSTS_AT_ONCE):
-            connection.execute(delete(table).where(table.c.host.in_(some), no_pages))
+            gone = table.c.host.in_(some), no_pages
+            if table is url_rules:
+                keys = select(url_rules.c.rule_key).where(*gone)
+                connection.execute(delete(rule_effects).where(rule_effects.c.rule_key.in_(keys)))
+            connection.execute(delete(table).where(*gone))
 
 
 def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
@@ -149,8 +154,8 @@ def remove_crawl(store: Store, crawl_id: int, rule: Rule) -> Iterator[Removed]:
     What other crawls saw, too, stays. A page that the removed crawl saw first goes to the crawl that saw the
     page last. A page that the removed crawl saw last goes back to the crawl that saw the page first, because
     the tables name no crawl between. Relations that the removed crawl found between pages that stay go to the
-    last crawl of the duplicate. Versions and links of pages that the removed crawl found go. Rules of URLs
-    stay, and name no crawl from then on.
+    last crawl of the duplicate. Versions and links of pages that the removed crawl found go, and what came of
+    rules of URLs in the removed crawl. The rules stay, and name no crawl from then on.
     """
     yield from remove_pages(store, only_of(crawl_id), rule, leaving=crawl_id)
     store.transact(partial(_hand_on, crawl_id), patiently=True)
@@ -178,7 +183,7 @@ def _hand_on(crawl_id: int, connection: Connection) -> None:
     )
     last = select(page.last_crawl_id).where(page.id == relation.duplicate_hash_id).scalar_subquery()
     connection.execute(update(duplicate_values).where(relation.crawl_id == crawl_id).values(crawl_id=last))
-    for table in (page_versions, page_links):
+    for table in (page_versions, page_links, rule_effects):
         connection.execute(delete(table).where(table.c.crawl_id == crawl_id))
     connection.execute(update(url_rules).where(url_rules.c.crawl_id == crawl_id).values(crawl_id=None))
     connection.execute(delete(crawls).where(crawls.c.id == crawl_id))

@@ -1,6 +1,6 @@
 """The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; ``crawls``,
-``page_versions``, ``page_links``, ``page_ranks``, ``document_frequencies``, ``url_rules``, ``decisions`` and
-``page_texts``.
+``page_versions``, ``page_links``, ``page_ranks``, ``document_frequencies``, ``url_rules``, ``rule_effects``,
+``decisions`` and ``page_texts``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VERSION_TABLE = "neardup_alembic_version"
 has one.
 """
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -76,6 +76,7 @@ crawls = Table(
     Column("batches", Integer, nullable=False),
     Column("shared", SmallInteger, nullable=False),
     Column("reconciled_batches", Integer, nullable=False),
+    Column("curve", Text),
 )
 
 simhash_values = Table(
@@ -100,6 +101,7 @@ simhash_values = Table(
     Column("flagged_at", UtcDateTime),
     Column("batch_id", BigInteger, nullable=False, index=True),
     Column("headline", fixed_bytes(headline.BYTES)),
+    Column("declared_url", LONG_TEXT),
     Index(None, "host", "last_seen"),
 )
 
@@ -176,6 +178,19 @@ url_rules = Table(
     Column("updated_at", UtcDateTime, nullable=False),
 )
 
+rule_effects = Table(
+    "rule_effects",
+    metadata,
+    Column("rule_key", fixed_bytes(16), ForeignKey("url_rules.rule_key"), primary_key=True),
+    Column("crawl_id", COUNTED, ForeignKey("crawls.id"), primary_key=True, autoincrement=False, index=True),
+    Column("deferred", Integer, nullable=False),
+    Column("dropped", Integer, nullable=False),
+    Column("explored", Integer, nullable=False),
+    Column("copies", Integer, nullable=False),
+    Column("others", Integer, nullable=False),
+    Column("saved", Integer, nullable=False),
+)
+
 decisions = Table(
     "decisions",
     metadata,
@@ -212,6 +227,7 @@ TABLES = (
     page_ranks,
     document_frequencies,
     url_rules,
+    rule_effects,
     decisions,
     page_texts,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import bindparam, case, delete, select, update
+from sqlalchemy import bindparam, case, delete, func, select, update
 
 from neardup.detection.verdict import Kind
 from neardup.errors import StoreError
@@ -15,6 +15,7 @@ from neardup.store.schema import (
     duplicate_values,
     page_links,
     page_texts,
+    rule_effects,
     simhash_values,
     url_rules,
 )
@@ -41,6 +42,9 @@ _KEPT_OF_A_PAGE = {"id", "url_key", "actual_url", "crawl_id", "first_seen", "fla
 def upsert_page(dialect: str) -> Insert:
     """Insert a page; if its URL is there already, take over all but what tells its first visit.
 
+    A page that is judged again does not say anew which page it calls its canonical one. So the last that it
+    named stays.
+
     A visit may be earlier than the first visit stored. Either a crawl that ran at once was later to store its
     visit, or a clock is slow. Such a visit counts as at the time of the first visit.
     """
@@ -49,7 +53,9 @@ def upsert_page(dialect: str) -> Insert:
     def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
         new_of = {c.name: new[c.name] for c in simhash_values.columns if c.name not in _KEPT_OF_A_PAGE}
         seen = new["last_seen"]
-        return list({**new_of, "last_seen": case((seen > first_seen, seen), else_=first_seen)}.items())
+        new_of["last_seen"] = case((seen > first_seen, seen), else_=first_seen)
+        new_of["declared_url"] = func.coalesce(new["declared_url"], simhash_values.c.declared_url)
+        return list(new_of.items())
 
     return _upsert(dialect, simhash_values, ["url_key"], assign)
 
@@ -85,6 +91,15 @@ def upsert_rule(dialect: str) -> Insert:
         return [(c.name, new[c.name]) for c in url_rules.columns if not c.primary_key]
 
     return _upsert(dialect, url_rules, ["rule_key"], assign)
+
+
+def upsert_effect(dialect: str) -> Insert:
+    """Insert what came of a rule in a crawl, or replace it."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        return [(c.name, new[c.name]) for c in rule_effects.columns if not c.primary_key]
+
+    return _upsert(dialect, rule_effects, ["rule_key", "crawl_id"], assign)
 
 
 def upsert_links(dialect: str) -> Insert:

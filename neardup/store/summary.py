@@ -92,6 +92,7 @@ class Summary:
     resemblances: list[figures.AtResemblance]
     evidence: list[reports.WithEvidence]
     growth: list[figures.Growth]
+    curve: figures.Curve | None
     clusters: list[reports.Cluster]
     flagged: list[reports.Cluster]
     across_hosts: Part[reports.Crossing]
@@ -128,6 +129,7 @@ def summarise(store: Store, rule: Rule, progress: Callable[[str], None] = lambda
             resemblances=counted("resemblances", figures.by_resemblance),
             evidence=counted("evidence", lambda on: reports.by_evidence(on, _ALL)),
             growth=counted("growth", lambda on: figures.growth(on, points=_POINTS)),
+            curve=counted("requests", figures.curve),
             clusters=counted("clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
             flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
             across_hosts=_first(across_hosts),

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import func, select
 
 from neardup.address import host_of, key_of
-from neardup.store.schema import simhash_values, url_rules
-from neardup.store.statements import in_parts, upsert_rule
+from neardup.store.schema import rule_effects, simhash_values, url_rules
+from neardup.store.statements import in_parts, upsert_effect, upsert_rule
 from neardup.store.types import storable, stored_host
+from neardup.urls.effects import Effect, Effects
 from neardup.urls.evidence import MIN_TRIALS
 from neardup.urls.host_rules import MOST_CONTEXTS
 from neardup.urls.learner import MOST_HOSTS, MOST_RULES, Learner
@@ -52,6 +53,8 @@ ROUNDING = 1e-9
 KEY_DIGITS = 32
 """Hexadecimal digits of a whole key."""
 
+NO_EFFECT = Effect()
+
 
 class StoredRule(NamedTuple):
     """A rule as it is stored.
@@ -59,12 +62,14 @@ class StoredRule(NamedTuple):
     - ``crawl_id``: the crawl that stored the trials; None if there was none, or it has been removed.
     - ``decisions``: how often somebody has set the state by hand.
     - ``updated_at``: when the row was stored; None if that has not been read.
+    - ``effect``: what came of the rule, in the crawl that stores it. Of a rule that is read, in all crawls.
     """
 
     learned: LearnedRule
     crawl_id: int | None = None
     decisions: int = 0
     updated_at: datetime | None = None
+    effect: Effect = NO_EFFECT
 
     @property
     def key(self) -> bytes:
@@ -83,10 +88,11 @@ def is_storable(rule: Rule) -> bool:
 
 
 class UrlRules:
-    """The learner of a crawl, and what of its rules is stored as it is."""
+    """The learner of a crawl, what came of its rules, and what of both is stored as it is."""
 
     def __init__(self) -> None:
         self.learner = Learner()
+        self.effects = Effects()
         self._stored: dict[Rule, StoredRule] = {}
         self._next_look = monotonic() + _SECONDS
 
@@ -99,33 +105,42 @@ class UrlRules:
         """The rules that have changed since they were stored or loaded: all of them, or none if the last look
         was a short time ago.
 
-        A rule that is not stored yet is left out while it has too few trials to count. Another thread may
-        learn meanwhile. Rules that this call does not come to are left to the next call.
+        A rule that is not stored yet is left out while it has too few trials to count, and nothing has come
+        of it. Another thread may learn meanwhile. Rules that this call does not come to are left to the next
+        call.
         """
         started = monotonic()
         if not all_changed and started < self._next_look:
             return {}
         found: dict[Rule, StoredRule] = {}
         with suppress(RuntimeError):  # a host or a rule was met while they were listed
-            for learned in self.learner.rules():
-                known = self._stored.get(learned.rule)
+            for learned in self._learned():
+                effect, known = self.effects.of(learned.rule), self._stored.get(learned.rule)
                 if known is None:
                     few = learned.state is State.LEARNING and learned.trials < MIN_TRIALS
-                    if few or not is_storable(learned.rule):
+                    if (few and effect == NO_EFFECT) or not is_storable(learned.rule):
                         continue
                     known = StoredRule(learned)
-                elif known.learned == learned:
+                elif (known.learned, known.effect) == (learned, effect):
                     continue
-                found[learned.rule] = self._stored[learned.rule] = known._replace(learned=learned)
+                new = known._replace(learned=learned, effect=effect)
+                found[learned.rule] = self._stored[learned.rule] = new
         ended = monotonic()
         self._next_look = ended + max(_SECONDS, 100 * (ended - started))
         return found
+
+    def _learned(self) -> Iterator[LearnedRule]:
+        """What the learner knows; and rules that predict before their first trial, such as of ``www.``."""
+        yield from self.learner.rules()
+        for rule in self.effects.rules():
+            if not self.learner.knows(rule):
+                yield LearnedRule(rule, 0.0, 0.0, 0, 0, State.LEARNING)
 
 
 def store_rules(
     connection: Connection, upsert: Insert, crawl_id: int, changed: Mapping[Rule, StoredRule]
 ) -> None:
-    """Store the rules of a crawl, but for those of which the tables know more.
+    """Store the rules of a crawl, but for those of which the tables know more; and what came of all of them.
 
     ``changed``: each as the crawl knows it, with crawl and decisions of the row that the crawl began with.
     """
@@ -147,6 +162,13 @@ def store_rules(
         ]
         if wins:
             connection.execute(upsert, wins)
+        effects = [
+            {"rule_key": key, "crawl_id": crawl_id, **rows[key].effect._asdict()}
+            for key in keys
+            if rows[key].effect != NO_EFFECT
+        ]
+        if effects:
+            connection.execute(upsert_effect(connection.dialect.name), effects)
 
 
 def _may_replace(ours: StoredRule, there: Any, crawl_id: int) -> bool:
@@ -195,12 +217,20 @@ def stored_rules(
     are left out.
     """
     column = url_rules.c
-    query = select(url_rules).order_by(column.host, column.trials.desc(), column.rule_key)
+    query = _with_effects().order_by(column.host, column.trials.desc(), column.rule_key)
     if host is not None:
         query = query.where(column.host == stored_host(host))
     if states:
         query = query.where(column.state.in_([state.value for state in states]))
     yield from (stored for stored in _read(connection, query) if stored is not None)
+
+
+def effects_by_crawl(connection: Connection, rule: Rule) -> dict[int, Effect]:
+    """What came of a rule, by crawl."""
+    effect = rule_effects.c
+    query = select(effect.crawl_id, *(effect[name] for name in Effect._fields))
+    found = connection.execute(query.where(effect.rule_key == key_of_rule(rule)).order_by(effect.crawl_id))
+    return {crawl_id: Effect(*numbers) for crawl_id, *numbers in found}
 
 
 def rules_about(connection: Connection, url: str) -> list[StoredRule]:
@@ -214,7 +244,7 @@ def rules_of_key(connection: Connection, digits: str) -> list[StoredRule]:
     """The rules whose keys begin with these hexadecimal digits, in the order of the keys."""
     key = url_rules.c.rule_key
     first, last = (bytes.fromhex(digits.ljust(KEY_DIGITS, fill)) for fill in "0f")
-    query = select(url_rules).where(key.between(first, last)).order_by(key)
+    query = _with_effects().where(key.between(first, last)).order_by(key)
     return [stored for stored in _read(connection, query) if stored is not None]
 
 
@@ -250,6 +280,16 @@ def decide(connection: Connection, rules: Iterable[Rule], state: State) -> None:
         connection.execute(upsert, rows)
 
 
+def _with_effects() -> Select[Any]:
+    """The query of all rules, with what came of each in all crawls."""
+    effect = rule_effects.c
+    sums = [func.sum(effect[name]).label(name) for name in Effect._fields]
+    of_rule = select(effect.rule_key, *sums).group_by(effect.rule_key).subquery()
+    return select(url_rules, *(of_rule.c[name] for name in Effect._fields)).join_from(
+        url_rules, of_rule, of_rule.c.rule_key == url_rules.c.rule_key, isouter=True
+    )
+
+
 def _row(stored: StoredRule, now: datetime) -> dict[str, Any]:
     learned = stored.learned
     return {
@@ -270,7 +310,7 @@ def _row(stored: StoredRule, now: datetime) -> dict[str, Any]:
 
 
 def _read(connection: Connection, query: Select[Any]) -> Iterator[StoredRule | None]:
-    """The rules of a query of rows; None for a row that cannot be read."""
+    """The rules of a query of rows, maybe with what came of them; None for a row that cannot be read."""
     for row in connection.execute(query, execution_options={"yield_per": _ROWS_AT_ONCE}):
         try:
             rule = Rule(row.host, Slot(row.slot), row.value, row.context)
@@ -291,4 +331,5 @@ def _read(connection: Connection, query: Select[Any]) -> Iterator[StoredRule | N
             row.example_url,
             row.partner_url,
         )
-        yield StoredRule(learned, row.crawl_id, row.decisions, row.updated_at)
+        effect = Effect(*(int(getattr(row, name, None) or 0) for name in Effect._fields))
+        yield StoredRule(learned, row.crawl_id, row.decisions, row.updated_at, effect)

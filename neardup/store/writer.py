@@ -466,6 +466,7 @@ class Writer:
             "links_withheld": 0,
             "batch_id": batch_id,
             "headline": _stored_headline(verdict.headline),
+            "declared_url": None if verdict.declared_url is None else storable(verdict.declared_url),
         }
 
     def _relation_row(self, pair: Relation, seen: datetime) -> dict[str, Any]:

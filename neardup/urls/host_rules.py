@@ -121,8 +121,9 @@ class HostRules:
         """What the contexts of a slot say, from general to special; None: not enough is known, or one of them
         is banned. Of an alias enough is known before the first trial.
         """
-        probability, lower = PRIOR_OF_ALIAS if is_alias else PRIOR, 0.0
+        probability = PRIOR_OF_ALIAS if is_alias else PRIOR
         supported = contexts[0] if is_alias else None
+        support: Evidence | None = None
         for context in contexts:
             evidence = self.contexts.get(context)
             if evidence is None:
@@ -133,8 +134,10 @@ class HostRules:
                 return Estimate(1.0, 1.0, context)
             probability = evidence.share(probability, WEIGHT)
             if evidence.has_support:
-                lower, supported = evidence.lower, context
-        return None if supported is None else Estimate(probability, lower, supported)
+                support, supported = evidence, context
+        if supported is None:
+            return None
+        return Estimate(probability, 0.0 if support is None else support.lower, supported)
 
     def doubt(self, context: Context) -> None:
         """Let what rests on a rule that was revoked count for little: its more special contexts, and what was
@@ -210,34 +213,6 @@ class HostRules:
         slot, value, where = context
         return not where and slot in _TOGETHER and (slot is not Slot.SEGMENT or value == OPAQUE)
 
-    def reduced(self, parts: Parts) -> Reduced:
-        """What is left of a URL without all that seems not to matter."""
-        rules = self.together()
-        if not rules:
-            whole = parts.origin, parts.segments, parts.parameters
-            return Reduced(*whole, (), reduced_key(*whole))
-        origin, segments = parts.origin, parts.segments
-        gone: list[Component] = []
-        if (Slot.HOST, origin) in rules:
-            gone.append((Slot.HOST, origin))
-            origin = ""
-        parameters = tuple(pair for pair in parts.parameters if (Slot.PARAMETER, pair[0]) not in rules)
-        if len(parameters) < len(parts.parameters):
-            names = dict.fromkeys(name for name, _ in parts.parameters)
-            gone += [(Slot.PARAMETER, name) for name in names if (Slot.PARAMETER, name) in rules]
-        extra = [part for part in segments[:-1] if (Slot.EXTRA, part) in rules]
-        if extra:
-            gone += [(Slot.EXTRA, part) for part in extra]
-            segments = *(part for part in segments[:-1] if part not in extra), segments[-1]
-        if (Slot.SEGMENT, OPAQUE) in rules and any(map(is_opaque, segments)):
-            segments = tuple(OPAQUE if is_opaque(segment) else segment for segment in segments)
-            gone.append((Slot.SEGMENT, OPAQUE))
-        if (Slot.SPELLING, "") in rules:
-            segments = plain_spelling(segments)[0]
-            gone.append((Slot.SPELLING, ""))
-        key = reduced_key(origin, segments, parameters)
-        return Reduced(origin, segments, parameters, tuple(gone), key)
-
     def restore(self, learned: LearnedRule) -> None:
         """Take over what an earlier crawl has learned."""
         context = learned.rule[1:]
@@ -256,6 +231,34 @@ class HostRules:
 
     def items(self) -> Iterator[tuple[Context, Evidence]]:
         return iter(self.contexts.items())
+
+
+def reduced(parts: Parts, rules: frozenset[Component]) -> Reduced:
+    """What is left of a URL without all that seems not to matter on its host (:meth:`HostRules.together`)."""
+    if not rules:
+        whole = parts.origin, parts.segments, parts.parameters
+        return Reduced(*whole, (), reduced_key(*whole))
+    origin, segments = parts.origin, parts.segments
+    gone: list[Component] = []
+    if (Slot.HOST, origin) in rules:
+        gone.append((Slot.HOST, origin))
+        origin = ""
+    parameters = tuple(pair for pair in parts.parameters if (Slot.PARAMETER, pair[0]) not in rules)
+    if len(parameters) < len(parts.parameters):
+        names = dict.fromkeys(name for name, _ in parts.parameters)
+        gone += [(Slot.PARAMETER, name) for name in names if (Slot.PARAMETER, name) in rules]
+    extra = [part for part in segments[:-1] if (Slot.EXTRA, part) in rules]
+    if extra:
+        gone += [(Slot.EXTRA, part) for part in extra]
+        segments = *(part for part in segments[:-1] if part not in extra), segments[-1]
+    if (Slot.SEGMENT, OPAQUE) in rules and any(map(is_opaque, segments)):
+        segments = tuple(OPAQUE if is_opaque(segment) else segment for segment in segments)
+        gone.append((Slot.SEGMENT, OPAQUE))
+    if (Slot.SPELLING, "") in rules:
+        segments = plain_spelling(segments)[0]
+        gone.append((Slot.SPELLING, ""))
+    key = reduced_key(origin, segments, parameters)
+    return Reduced(origin, segments, parameters, tuple(gone), key)
 
 
 def _is_sure(evidence: Evidence) -> bool:

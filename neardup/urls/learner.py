@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import registered_domain
 from neardup.urls.evidence import MIN_LOWER
-from neardup.urls.host_rules import Estimate, HostRules
+from neardup.urls.host_rules import Estimate, HostRules, reduced
 from neardup.urls.memory import Bucket, Memory, Page
 from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
-from neardup.urls.slots import Place, differences, page_key, places
+from neardup.urls.slots import Component, Place, Reduced, differences, page_key, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -137,14 +138,14 @@ class Learner:
         if page is not None and page.cluster == cluster:
             return []
         known = page is not None
-        left = host.reduced(parts)
+        left, of_url = _divided(url, host.together())
         if page is None:
-            page = Page(url, cluster, left.key)
+            page = Page(url, parts.host, cluster, left.key)
         page.cluster = cluster
         rules_before = len(host.contexts)
         explained = False
         unlike: dict[str, None] = {}
-        for place in places(parts, left):
+        for place in of_url:
             partners = self._partners(parts, place, url).pages
             # What one parameter explains says nothing about all of them.
             if partners and not (explained and place.contexts[0][0] in _BROAD):
@@ -173,7 +174,7 @@ class Learner:
         """
         cluster = self._memory.cluster(page.cluster)
         first = None if cluster is None or cluster.first is page else parts_of(cluster.first.url)
-        if first is not None and _may_mirror(parts, first):
+        if first is not None and _may_mirror(parts.host, first.host):
             components = differences(parts, first)
             if components and len(components) <= _FEW:
                 for of in {id(rules): rules for rules in (host, self._host(first.host))}.values():
@@ -191,7 +192,7 @@ class Learner:
             parts = parts_of(page.url)
             if parts is None:
                 continue
-            left = host.reduced(parts)
+            left = reduced(parts, rules)
             page.left = left.key
             for place in places(parts, left):
                 if place.bucket:
@@ -208,7 +209,7 @@ class Learner:
             return None
         host = self._hosts.get(parts.host, _NOTHING_LEARNED)
         best: Prediction | None = None
-        for place in places(parts, host.reduced(parts)):
+        for place in _divided(url, host.together())[1]:
             partners = self._partners(parts, place, url)
             if not partners.pages:
                 continue
@@ -239,8 +240,8 @@ class Learner:
         host = None if parts is None else self._hosts.get(parts.host)
         if parts is None or host is None:
             return
-        left = host.reduced(parts)
-        chains = [place.contexts for place in places(parts, left)]
+        left, of_url = _divided(url, host.together())
+        chains = [place.contexts for place in of_url]
         for chain in (*chains, (_trap(parts),)):
             if chain[0][0] is Slot.TOGETHER and not left.gone:
                 continue
@@ -253,6 +254,11 @@ class Learner:
         for name, host in self._hosts.items():
             for context, evidence in host.items():
                 yield evidence.learned(name, context)
+
+    def knows(self, rule: Rule) -> bool:
+        """Whether :meth:`rules` gives a rule, whatever is known of it."""
+        host = self._hosts.get(rule.host)
+        return host is not None and rule[1:] in host.contexts
 
     def pin(self, rule: Rule) -> None:
         """Take a rule for right from now on, whatever the trials say."""
@@ -304,7 +310,7 @@ class Learner:
         pages = _pages(found) if bare is None else [*_pages(found), *_pages(bare)]
         pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
         if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
-            pages = [page for page in pages if (of := parts_of(page.url)) and _may_mirror(parts, of)]
+            pages = [page for page in pages if _may_mirror(parts.host, page.host)]
         return _Partners(pages, history)
 
     def _try(self, host: HostRules, parts: Parts, place: Place, page: Page, partners: list[Page]) -> bool:
@@ -317,6 +323,15 @@ class Learner:
         for context in _contexts(place, partners):
             self.generation += host.count(context, page, partner, directory)
         return hit
+
+
+@lru_cache(1_000)  # a URL is asked about, fetched and learned from
+def _divided(url: str, rules: frozenset[Component]) -> tuple[Reduced, tuple[Place, ...]]:
+    """What the rules for a whole host leave of a URL that has parts, and the slots of the URL."""
+    parts = parts_of(url)
+    assert parts is not None
+    left = reduced(parts, rules)
+    return left, tuple(places(parts, left))
 
 
 def _contexts(place: Place, partners: list[Page]) -> tuple[Context, ...]:
@@ -347,6 +362,6 @@ def _trap(parts: Parts) -> Context:
     return (Slot.TRAP, f"{parts.shape}?{names}"[:200], "")
 
 
-def _may_mirror(one: Parts, other: Parts) -> bool:
+def _may_mirror(one: str, other: str) -> bool:
     """Whether two hosts may have the same pages: one host or one registered domain."""
-    return one.host == other.host or registered_domain(one.host) == registered_domain(other.host)
+    return one == other or registered_domain(one) == registered_domain(other)

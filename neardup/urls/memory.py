@@ -15,10 +15,11 @@ class Page:
     ``left`` is the key of what was left of its URL (:class:`neardup.urls.slots.Reduced`).
     """
 
-    __slots__ = ("cluster", "left", "url")
+    __slots__ = ("cluster", "host", "left", "url")
 
-    def __init__(self, url: str, cluster: int, left: int) -> None:
+    def __init__(self, url: str, host: str, cluster: int, left: int) -> None:
         self.url = url
+        self.host = host
         self.cluster = cluster
         self.left = left
 

@@ -112,6 +112,12 @@ def charts(summary: Summary) -> dict[str, Markup]:
             x_name="pages fetched",
             y_name="distinct pages",
         ),
+        "curve": svg.curve(
+            "unique pages by requests made",
+            summary.curve.points if summary.curve else [],
+            x_name="requests made",
+            y_name="unique pages",
+        ),
         "days": svg.columns(
             "pages by day", [(day.name, day.pages, day.duplicates) for day in summary.days.rows]
         ),

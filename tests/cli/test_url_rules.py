@@ -97,6 +97,7 @@ class TestList:
             "right": 100.0,
             "at_least": round(100 * learned.lower, 1),
             "state": "active",
+            "saved": 0,
             "example": learned.example,
             "copy_of": learned.partner,
         }

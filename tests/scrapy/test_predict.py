@@ -37,6 +37,9 @@ from neardup.scrapy.links import (
 )
 from neardup.scrapy.options import Action, Options, Predict
 from neardup.scrapy.predictions import BANDS, Predictions, has_priorities
+from neardup.store.figures import curve
+from neardup.store.store import Store
+from neardup.urls.effects import Effect, Effects
 from neardup.urls.learner import Learner
 from neardup.urls.rules import Rule, Slot
 from tests.support.crawling import crawl
@@ -48,6 +51,7 @@ from tests.support.sites.served import Served, serve_site
 from tests.support.sites.sessions import SessionIds
 from tests.support.sites.shop import Shop
 from tests.support.sites.wiki import Wiki
+from tests.support.stores import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,6 +63,9 @@ if TYPE_CHECKING:
 SITE = "http://shop.example"
 KNOWN = f"{SITE}/item3?sid=new"
 """The URL of a page that is known without its session id."""
+
+SID = Rule("shop.example", Slot.PARAMETER, "sid", "/item0")
+"""The rule about that URL: the most special one."""
 
 
 class Callbacks(scrapy.Spider):
@@ -114,7 +121,7 @@ class TestDeferred:
         assert waiting.dont_filter  # Scrapy has seen it
         assert of.look_at(waiting) is None
         assert not waiting.dont_filter
-        assert waiting.meta == {PREDICTED: True}
+        assert waiting.meta == {PREDICTED: tuple(map(str, SID))}
         assert (stat(of, ""), stat(of, "/deferred")) == (1, 1)
 
     def test_more_likely_copies_come_later(self) -> None:
@@ -333,6 +340,8 @@ class TestDropped:
         of = predictions(Predict.DROP, learner)
         self.drop_all(of, 40)
         dropped = stat(of, "/dropped")
+        effect = of.effects.of(SID)
+        assert (effect.dropped, effect.saved, effect.explored) == (dropped, dropped, len(self.explored()))
         said = learner.predict(KNOWN)
         assert said is not None
 
@@ -344,6 +353,7 @@ class TestDropped:
 
         assert sorted(request.url for request in again) == sorted(set(self.urls(40)) - self.explored())
         assert stat(of, "/requeued") == dropped == len(again)
+        assert (of.effects.of(SID).dropped, of.effects.of(SID).saved) == (dropped, 0)
         assert all(request.dont_filter and request.priority == 0 for request in again)
         assert [of.look_at(request) for request in again].count(None) > 0
 
@@ -376,11 +386,14 @@ class TestDropped:
 class TestRightOrWrong:
     def test_by_the_verdict(self) -> None:
         of = predictions()
-        of.judged(verdict(KNOWN, page_id=9, repeated=True, kind=Kind.UNCHANGED))
-        of.judged(verdict(KNOWN, page_id=9))
-        of.judged(verdict(KNOWN, page_id=9, kind=Kind.TOO_SHORT))
+        request = put_back(of.look_at(link()))
+        of.judged(request, verdict(KNOWN, page_id=9, repeated=True, kind=Kind.UNCHANGED))
+        of.judged(request, verdict(KNOWN, page_id=9))
+        of.judged(request, verdict(KNOWN, page_id=9, kind=Kind.TOO_SHORT))
+        of.judged(link(), verdict(KNOWN, page_id=9))  # nothing spoke against it
 
         assert (stat(of, "/right"), stat(of, "/wrong")) == (1, 1)
+        assert of.effects.of(SID) == Effect(deferred=1, copies=1, others=1)
 
     def test_by_the_verdict_that_corrects_it(self) -> None:
         of = predictions()
@@ -393,11 +406,12 @@ class TestRightOrWrong:
             resemblance=0.95,
             evidence=Evidence.WHOLE,
         )
-        of.judged(doubtful)
+        of.judged(put_back(of.look_at(link())), doubtful)
         of.corrected(verdict(KNOWN, page_id=9, again=True))
         of.corrected(verdict(KNOWN, page_id=9, again=True))
 
         assert (stat(of, "/right"), stat(of, "/wrong")) == (0, 1)
+        assert of.effects.of(SID) == Effect(deferred=1, others=1)
 
 
 class NoPriorities(BaseScheduler):
@@ -447,7 +461,7 @@ class TestSchedulers:
     def test_without_priorities_predictions_are_recorded(self, caplog: pytest.LogCaptureFixture) -> None:
         crawler = get_crawler(Callbacks, {"SCHEDULER": NoPriorities})
 
-        of = Predictions.of_crawl(crawler, Predict.DROP, taught(), None)
+        of = Predictions.of_crawl(crawler, Predict.DROP, taught(), Effects(), None)
 
         assert of.predict is Predict.RECORD
         assert "not known to make requests in the order of their priorities" in caplog.text
@@ -483,7 +497,7 @@ def test_where_nothing_can_be_audited_a_warning_says_so(
     if settings:
         pytest.importorskip("scrapy_redis")
 
-    of = Predictions.of_crawl(get_crawler(Callbacks, settings), predict, taught(), 0.01)
+    of = Predictions.of_crawl(get_crawler(Callbacks, settings), predict, taught(), Effects(), 0.01)
 
     assert of.audit is None
     assert f"NEARDUP_LOSS_BUDGET is not heeded, and the crawl makes all requests: {reason}" in caplog.text
@@ -589,6 +603,9 @@ class TestWholeSites:
         assert done.stats["neardup/requests_saved_at_least"] == dropped
         assert predicted(done, "/explored") > 0
         assert done.stats.get("retry/count", 0) == 0
+        stored = stored_effects(addon)
+        assert (stored.dropped, stored.saved) == (predicted(done, "/dropped"), dropped)
+        assert stored.explored == predicted(done, "/explored")
 
     def test_session_ids_without_end_end(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)
@@ -726,6 +743,48 @@ class TestWholeSites:
         )
         assert line in caplog.text
         assert f", {predicted(done, '/right')} right" in caplog.text
+        found = f"{done.stats['neardup/unique']} unique pages by {done.stats['neardup/requests']} requests"
+        assert found in caplog.text
+
+    def test_what_came_of_each_rule_and_the_curve_are_stored(self, addon: dict[str, Any]) -> None:
+        with serve_site(Forum(40)) as served:
+            done = run(served, addon | {"CONCURRENT_REQUESTS": 1})
+
+        sums = stored_effects(addon)
+        assert sums._asdict() == {
+            "deferred": predicted(done, "/deferred"),
+            "dropped": predicted(done, "/dropped"),
+            "explored": predicted(done, "/explored"),
+            "copies": predicted(done, "/right"),
+            "others": predicted(done, "/wrong"),
+            "saved": done.stats["neardup/requests_saved_at_least"],
+        }
+        assert min(sums.deferred, sums.copies) > 0
+        with Store.open(addon["NEARDUP_DATABASE_URL"], scheme=None) as store, store.reading() as connection:
+            found = curve(connection)
+
+        assert found is not None
+        assert found.points[0] == (0, 0)
+        assert found.points[-1] == (done.stats["neardup/requests"], done.stats["neardup/unique"])
+        assert found.points == sorted(found.points)
+        # More than half of what there is comes in the first half of the requests.
+        middle = found.points[len(found.points) // 2]
+        assert middle[1] / found.points[-1][1] > middle[0] / found.points[-1][0]
+
+    @pytest.mark.slow
+    def test_what_a_loss_budget_saves_is_stored(self, addon: dict[str, Any]) -> None:
+        with serve_site(Forum(100)) as served:
+            done = run(served, addon | {"NEARDUP_LOSS_BUDGET": 0.1, "CONCURRENT_REQUESTS": 1})
+
+        assert done.stats["finish_reason"] == "neardup_loss_budget"
+        assert 0 < stored_effects(addon).saved <= done.stats["neardup/requests_saved_at_least"]
+
+
+def stored_effects(addon: dict[str, Any]) -> Effect:
+    """What came of all rules together in all crawls."""
+    with Store.open(addon["NEARDUP_DATABASE_URL"], scheme=None) as store:
+        effects = [stored.effect for stored in rules_of(store).values()]
+    return Effect(*map(sum, zip(*effects, strict=True)))
 
 
 def test_what_goes_wrong_costs_no_request(addon: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:

@@ -19,6 +19,7 @@ from neardup.store.page_links import FOLLOWED, StoredLinks, encoded
 from neardup.store.schema import TABLES, crawls, duplicate_values, page_links, simhash_values
 from neardup.store.stats import settings_by_crawl
 from neardup.store.store import Store
+from neardup.urls.rules import Rule, Slot
 from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.killing import check_tables
@@ -60,13 +61,15 @@ def store(database_url: str) -> Iterator[Store]:
             ],
         ):
             crawl_id = opened.begin_crawl(spider="s", settings={})
+            rules = taught(None, "a.example")
+            rules.effects.count(Rule("a.example", Slot.PARAMETER, "sid"), "copies")
             links = {verdicts[0].page_id or 0: StoredLinks(encoded({1: 0}), encoded({1: FOLLOWED, 3: 0}))}
             write(
                 opened,
                 *verdicts,
                 crawl=crawl_id,
                 history=True,
-                rules=taught(None, "a.example"),
+                rules=rules,
                 page_links=links,
             )
             opened.finish_crawl(crawl_id, reason="finished", counts={})
@@ -142,6 +145,7 @@ BREAKS = {
     "keys of rules are those of what they say": "UPDATE url_rules SET context = '/elsewhere'",
     "hits of rules are trials": "UPDATE url_rules SET hits = trials + 1",
     "crawls of rules are there": "UPDATE url_rules SET crawl_id = 9",
+    "effects belong to rules and crawls": "UPDATE rule_effects SET copies = -1",
     WITHIN_THE_RULE: "UPDATE duplicate_values SET hamming_distance = 9",
 }
 """What breaks each invariant and, but for what cannot be told from it, no other."""

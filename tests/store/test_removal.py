@@ -486,6 +486,7 @@ class TestCommands:
             "page_ranks": 0,
             "document_frequencies": 0,
             "url_rules": 0,
+            "rule_effects": 0,
             "decisions": 0,
             "page_texts": 0,
         }

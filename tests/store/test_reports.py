@@ -281,6 +281,7 @@ class TestPageReport:
             "page_ranks": 0,
             "document_frequencies": 0,
             "url_rules": 0,
+            "rule_effects": 0,
             "decisions": 0,
             "page_texts": 0,
         }

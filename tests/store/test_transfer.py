@@ -25,6 +25,8 @@ from neardup.store.page_links import StoredLinks
 from neardup.store.schema import TABLES, page_ranks
 from neardup.store.store import Store
 from neardup.text.headline import of_texts
+from neardup.urls.rules import Rule as UrlRule
+from neardup.urls.rules import Slot
 from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.places import PAGES
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 FORMS = ("n.jsonl", "n.jsonl.gz", "n.parquet")
 
 RULES = len(taught(None, "a.example").to_store(all_changed=True))
-"""Rows of ``url_rules``, which come last."""
+"""Rows of ``url_rules``; one of ``rule_effects`` comes after these, and is the last."""
 
 
 def fill(store: Store) -> None:
@@ -64,6 +66,8 @@ def fill(store: Store) -> None:
     )
     store.finish_crawl(first, reason="finished", counts={"pages": 2099, "recall_checked": 3})
     second = store.begin_crawl(spider="b", settings={})
+    rules = taught(None, "a.example")
+    rules.effects.count(UrlRule("a.example", Slot.PARAMETER, "sid"), "deferred", 3)
     write(
         store,
         duplicate(second * PAGES_PER_CRAWL + 1, "http://c.example/", 4),
@@ -74,7 +78,7 @@ def fill(store: Store) -> None:
         crawl=second,
         history=True,
         frequencies=learned({"a.example": 3}),
-        rules=taught(None, "a.example"),
+        rules=rules,
         page_links={page_id: StoredLinks(b"\x04", bytes(range(128))) for page_id in (1, 5)},
     )
     with store.begin_write() as connection:
@@ -119,7 +123,7 @@ def export(url: str, path: Path) -> Path:
 class TestRoundTrip:
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
-        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 2, 1, 1, RULES, 0, 0]
+        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 2, 1, 1, RULES, 1, 0, 0]
         with (
             new_database("postgresql", tmp_path) as first,
             new_database("mysql", tmp_path) as second,
@@ -198,6 +202,7 @@ class TestExport:
             "page_ranks": 1,
             "document_frequencies": 1,
             "url_rules": RULES,
+            "rule_effects": 1,
             "decisions": 0,
             "page_texts": 0,
         }
@@ -206,7 +211,7 @@ class TestExport:
         assert rows[1]["hash_value"] == "0xffffffffffffffff"
         assert rows[2]["hash_value"] is None
         assert [
-            (row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-7 - RULES : -5 - RULES]
+            (row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-8 - RULES : -6 - RULES]
         ] == [
             (5, "0x0000000000000005", None),
             (5, "0x0000000000000004", 1),
@@ -393,11 +398,9 @@ class TestRefusals:
         path = export(source, tmp_path / "n.jsonl")
         whole = path.read_bytes()
         path.write_bytes(whole[:-100])
-        assert f"line {2114 + RULES}: the line is cut off" in self.refused(path, target, capsys)
+        assert f"line {2115 + RULES}: the line is cut off" in self.refused(path, target, capsys)
         path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
-        assert f"not complete: {RULES - 1} rows of url_rules, its header says {RULES}" in self.refused(
-            path, target, capsys
-        )
+        assert "not complete: 0 rows of rule_effects, its header says 1" in self.refused(path, target, capsys)
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
     @pytest.mark.parametrize("damage", ["cut off", "flipped", "not packed"])
@@ -550,6 +553,7 @@ def test_every_line_is_read_once(source: str, tmp_path: Path) -> None:
         ("simhash_values", 100, "2004"), ("duplicate_values", 2, "2104"), ("page_versions", 5, "2106"),
         ("page_links", 2, "2111"), ("page_ranks", 1, "2113"),
         ("document_frequencies", 1, "2114"), ("url_rules", RULES, "2115"),
+        ("rule_effects", 1, str(2115 + RULES)),
     ]  # fmt: skip
 
 

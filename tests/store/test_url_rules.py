@@ -11,8 +11,16 @@ import sqlalchemy as sa
 from neardup.detection.rule import Rule as MatchRule
 from neardup.store import removal, url_rules
 from neardup.store.schema import url_rules as table
-from neardup.store.url_rules import UrlRules, decide, key_of_rule, rules_of_key, stored_rules
+from neardup.store.url_rules import (
+    UrlRules,
+    decide,
+    effects_by_crawl,
+    key_of_rule,
+    rules_of_key,
+    stored_rules,
+)
 from neardup.store.writer import Writer
+from neardup.urls.effects import Effect
 from neardup.urls.evidence import MIN_TRIALS
 from neardup.urls.learner import Learner
 from neardup.urls.rules import Rule, Slot, State
@@ -76,6 +84,57 @@ class TestStored:
         assert stored.updated_at is not None
         (found,) = rules_of_key_of(store, SID)
         assert found == stored
+
+    def test_what_came_of_a_rule_is_stored_by_crawl(self, store: Store) -> None:
+        first = taught(None, HOST)
+        first.effects.count(SID, "deferred", 5)
+        first.effects.count(SID, "copies", 4)
+        crawls = [store.begin_crawl(spider="s", settings={}) for _ in range(2)]
+        write(store, crawl=crawls[0], rules=first)
+        first.effects.count(SID, "others")
+        write(store, crawl=crawls[0], rules=first)  # replaces what the crawl had stored
+        second = taught(store, HOST)
+        second.effects.count(SID, "saved", 7)
+        write(store, crawl=crawls[1], rules=second)
+
+        assert rules_of(store)[SID].effect == Effect(deferred=5, copies=4, others=1, saved=7)
+        assert rules_of(store)[ID].effect == Effect()
+        with store.reading() as connection:
+            assert effects_by_crawl(connection, SID) == {
+                crawls[0]: Effect(deferred=5, copies=4, others=1),
+                crawls[1]: Effect(saved=7),
+            }
+        third = taught(store, HOST)
+        assert SID not in {
+            rule for rule, stored in third.to_store(all_changed=True).items() if stored.effect != Effect()
+        }
+
+    def test_a_rule_that_predicts_before_its_first_trial(self, store: Store) -> None:
+        www = Rule(HOST, Slot.HOST, f"https://www.{HOST}")
+        rules = UrlRules()
+        rules.effects.count(www, "deferred")
+        write(store, rules=rules)
+
+        stored = rules_of(store)[www]
+        assert (stored.learned.trials, stored.learned.state) == (0.0, State.LEARNING)
+        assert stored.effect == Effect(deferred=1)
+
+    def test_what_came_of_a_rule_goes_with_its_crawl_or_its_host(self, store: Store) -> None:
+        rules = taught(None, HOST)
+        rules.effects.count(SID, "deferred")
+        crawl_id = store.begin_crawl(spider="s", settings={})
+        write(store, page(1, f"http://{HOST}/"), crawl=crawl_id, rules=rules)
+        other = store.begin_crawl(spider="s", settings={})
+        again = taught(store, HOST)
+        again.effects.count(SID, "copies")
+        write(store, crawl=other, rules=again)
+
+        list(removal.remove_crawl(store, other, MatchRule(3)))
+        left = rules_of(store)[SID].effect
+        list(removal.remove_crawl(store, crawl_id, MatchRule(3)))
+
+        assert left == Effect(deferred=1)
+        assert rules_of(store) == {}
 
     def test_rules_of_few_trials_are_left_out(self, store: Store) -> None:
         write(store, rules=taught(None, HOST, items=2))

@@ -62,7 +62,8 @@ def test_a_crawl_writes_it_at_its_end(tmp_path: Path) -> None:
     assert asks_for_nothing(text)
     assert f"{done.neardup('duplicates')} of 56 pages" in text
     assert "clang-16" in text
-    assert text.count('<svg class="chart"') == 4
+    assert text.count('<svg class="chart"') == 5
+    assert f">{done.neardup('requests')} requests made<" in text
     assert list(tmp_path.glob(".report*")) == []
 
 

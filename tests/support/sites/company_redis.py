@@ -33,7 +33,7 @@ class ShownQueue(PriorityQueue):
         request: Request = self._decode_request(data)
         told = {"score": score, "priority": request.priority, "ordinary": ordinary}
         told["cluster"] = request.meta.get(CLUSTER)
-        told["predicted"] = request.meta.get(PREDICTED, False)
+        told["predicted"] = bool(request.meta.get(PREDICTED))
         self.server.rpush(f"{self.key}:told", json.dumps(told))
         return request
 
