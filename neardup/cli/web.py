@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         from neardup.web.security import TOKEN, Secret  # noqa: PLC0415
         from neardup.web.server import listen, serve  # noqa: PLC0415
         from neardup.web.site import Site  # noqa: PLC0415
+        from neardup.web.trials import Trials  # noqa: PLC0415
     options = database.read_options(arguments)
     reader = options.detector.make_reader()
     password = listening.password(arguments)
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
             store=store,
             rule=rule,
             figures=Figures(store, rule),
+            trials=Trials(store, rule),
             secret=secret,
             options=options.detector,
             reader=reader,
@@ -64,4 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{store.location}\n{address}\nCtrl-C ends it", flush=True)
         if not arguments.no_browser and listening.is_loopback(arguments.host):
             webbrowser.open(address)
-        serve(application(site, names=listening.names(arguments)), socket)
+        try:
+            serve(application(site, names=listening.names(arguments)), socket)
+        finally:
+            site.trials.stop()

@@ -24,6 +24,7 @@ from zlib import crc32
 
 import numpy as np
 
+from neardup.address import host_of
 from neardup.detection.rule import VERIFY
 from neardup.fingerprint import sketch
 
@@ -94,6 +95,10 @@ class Mirror:
     def hosts(self) -> tuple[str, str]:
         """The hosts of the two sides."""
         return self.first.partition("/")[0], self.second.partition("/")[0]
+
+    def is_of(self, host: str) -> bool:
+        """Whether one of the two sides is on a host, at whatever port."""
+        return host in (host_of(f"//{self.first}"), host_of(f"//{self.second}"))
 
 
 class SitePages:

@@ -16,10 +16,8 @@ from sqlalchemy import func, or_, select, true
 
 from neardup.address import Address
 from neardup.detection.rule import Evidence
-from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.simhash import WEAK_BITS_STORED, Fingerprint
-from neardup.store.reports import Filters, Share, by_path_prefix
 from neardup.store.schema import (
     crawls,
     document_frequencies,
@@ -41,9 +39,6 @@ ROWS = 50
 
 _SEARCHED = 100_000
 """Pages whose URLs one search looks at."""
-
-_FOLDERS_OF = 20_000
-"""Pages of a host whose folders are told apart."""
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 
@@ -194,20 +189,6 @@ class Pair:
     same_text: bool
     relation: Member | None
     bits: list[Bit]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """A host: its pages, those that are duplicates now, its folders, and how well its template is known.
-
-    ``folders`` are those of the first ``folders_of`` pages.
-    """
-
-    name: str
-    pages: Share
-    folders: list[Share]
-    folders_of: int
-    template_of: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,28 +371,15 @@ def _weak_weights(value: int, weak_bits: bytes | None) -> dict[int, float]:
     return {number: round(float(weights[number]), 4) for number in weakest}
 
 
-def host(connection: Connection, name: str) -> Host | None:
-    """A host; None if no page of it is stored."""
-    of_host = _page.host == name
-    pages = connection.execute(select(func.count()).select_from(simhash_values).where(of_host)).scalar_one()
-    if not pages:
-        return None
-    duplicates = connection.execute(
-        select(func.count()).select_from(simhash_values).where(of_host, _page.kind == Kind.DUPLICATE.value)
-    ).scalar_one()
-    template = select(document_frequencies.c.pages).where(document_frequencies.c.host == name)
-    return Host(
-        name=name,
-        pages=Share(name, pages, duplicates),
-        folders=by_path_prefix(connection, Filters(host=name), most=_FOLDERS_OF)[:ROWS],
-        folders_of=min(pages, _FOLDERS_OF),
-        template_of=connection.execute(template).scalar(),
-    )
+def template_of(connection: Connection, name: str) -> int | None:
+    """From how many pages the template of a host is known; None: it is not."""
+    query = select(document_frequencies.c.pages).where(document_frequencies.c.host == name)
+    return connection.execute(query).scalar()
 
 
 def has_host(connection: Connection, name: str) -> bool:
     """Whether a page of a host is stored."""
-    query = select(_page.id).where(_page.host == name.lower()).limit(1)
+    query = select(_page.id).where(_page.host == name).limit(1)
     return connection.execute(query).scalar() is not None
 
 

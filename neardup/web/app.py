@@ -55,7 +55,7 @@ _DOING: Mapping[str, View] = {
     "/page/{key}/decide": decide.about_page,
     "/decisions/{number}/undo": decide.undo,
     "/check": checking.check,
-    "/thresholds": thresholds.preview,
+    "/thresholds": thresholds.try_out,
 }
 """Views that a form leads to."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from neardup.store.store import Store
     from neardup.web.counting import Figures
     from neardup.web.security import Secret
+    from neardup.web.trials import Trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class Site:
     store: Store
     rule: Rule
     figures: Figures
+    trials: Trials
     secret: Secret
     options: DetectorOptions
     reader: Reader
