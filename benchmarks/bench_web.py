@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -49,7 +50,7 @@ def views(pages: MadePages) -> dict[str, str]:
     """Paths by what they show: the largest cluster, a page, a pair."""
     copies = [place for place in range(len(pages)) if pages.duplicate[place]]
     of = [int(pages.of[place]) for place in copies]
-    largest = max(set(of[:100_000]), key=of[:100_000].count)
+    [(largest, _)] = Counter(of).most_common(1)
     member = next(place for place, head in zip(copies, of, strict=True) if head == largest)
     canonical, duplicate = (Address(pages.url(place)).key.hex() for place in (largest, member))
     host = pages.url(largest).split("/")[2]

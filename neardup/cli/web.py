@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
         from neardup.web.site import Site  # noqa: PLC0415
         from neardup.web.trials import Trials  # noqa: PLC0415
     options = database.read_options(arguments)
-    reader = options.detector.make_reader()
+    reader = options.detector.make_reader(keeps_text=options.keep_text)
     password = listening.password(arguments)
     token = secrets.token_urlsafe(24)
     secret: Secret = Secret(token) if password is None else Secret(password, is_password=True)
@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
             reader=reader,
             fetch=partial(fetch, private=arguments.private, trusted=False),
             person=getpass.getuser(),
+            settings=options.recorded,
         )
         address = listening.address(arguments.host, socket)
         if password is None:

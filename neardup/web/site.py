@@ -24,7 +24,7 @@ class Site:
     """One store on the live page.
 
     ``fetch`` gets the page of a URL that nobody vouches for, and raises NeardupError. ``person`` is who
-    decides, as the rows say.
+    decides, as the rows say. ``settings`` are recorded with a page that somebody stores.
     """
 
     store: Store
@@ -36,6 +36,7 @@ class Site:
     reader: Reader
     fetch: Callable[[str], Response]
     person: str
+    settings: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

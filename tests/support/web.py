@@ -81,6 +81,7 @@ def served(url: str, *, private: bool = True, person: str = "ada") -> Iterator[S
             reader=reader,
             fetch=partial(fetch, private=private, trusted=False),
             person=person,
+            settings={},
         )
         figures.wait()
         trials.stop()
