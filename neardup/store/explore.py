@@ -22,6 +22,7 @@ from neardup.store.schema import (
     crawls,
     document_frequencies,
     duplicate_values,
+    page_ranks,
     page_versions,
     simhash_values,
 )
@@ -42,7 +43,10 @@ _SEARCHED = 50_000
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 
-_page, _relation = simhash_values.c, duplicate_values.c
+_RANK = re.compile(r"0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
+"""A PageRank as Python writes floats exactly."""
+
+_page, _relation, _rank = simhash_values.c, duplicate_values.c, page_ranks.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Order(StrEnum):
     LARGEST = "largest"
     OLDEST = "oldest"
     NEWEST = "newest"
+    PAGERANK = "pagerank"
+    """Those whose canonical pages have the highest PageRank; without a PageRank last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +94,7 @@ class ClusterRow:
     host: str
     kind: str
     duplicates: int
+    pagerank: float | None
     first_seen: datetime
     last_seen: datetime
     flagged_at: datetime | None
@@ -247,12 +254,44 @@ def clusters(connection: Connection, filters: ClusterFilters, after: str | None 
         grouped = grouped.having(size >= filters.least)
     if filters.most is not None:
         grouped = grouped.having(size <= filters.most)
-    query = _sorted(grouped, size, filters.order, after).limit(ROWS + 1)
-    sizes = {row.canonical_id: row.size for row in connection.execute(query)}
+    if filters.order is Order.PAGERANK:
+        query = _by_rank(grouped, after)
+    else:
+        query = _sorted(grouped, size, filters.order, after)
+    sizes = {row.canonical_id: row.size for row in connection.execute(query.limit(ROWS + 1))}
     pages = _pages(connection, _page.id.in_(list(sizes)))
-    rows = [(pages[page_id], size) for page_id, size in sizes.items() if page_id in pages]
-    last = f"{rows[ROWS - 1][1]}.{rows[ROWS - 1][0].page_id}" if len(rows) > ROWS else None
-    return Listed([_cluster_row(*row) for row in rows[:ROWS]], last)
+    ranks = _ranks(connection, list(sizes))
+    found = [
+        _cluster_row(pages[page_id], size, ranks.get(page_id))
+        for page_id, size in sizes.items()
+        if page_id in pages
+    ]
+    if len(found) <= ROWS:
+        return Listed(found, None)
+    last_id = list(sizes)[ROWS - 1]
+    first = ranks.get(last_id, 0.0).hex() if filters.order is Order.PAGERANK else sizes[last_id]
+    return Listed(found[:ROWS], f"{first}:{last_id}")
+
+
+def has_ranks(connection: Connection) -> bool:
+    """Whether pages have a PageRank."""
+    return connection.execute(select(_rank.page_id).limit(1)).scalar() is not None
+
+
+def _ranks(connection: Connection, page_ids: Sequence[int]) -> dict[int, float]:
+    rows = connection.execute(select(_rank.page_id, _rank.pagerank).where(_rank.page_id.in_(page_ids)))
+    return {row.page_id: row.pagerank for row in rows}
+
+
+def _by_rank(grouped: Select[Any], after: str | None) -> Select[Any]:
+    sizes = grouped.subquery()
+    of_page, rank = sizes.c.canonical_id, func.coalesce(_rank.pagerank, 0.0)
+    query = select(sizes).join_from(sizes, page_ranks, _rank.page_id == of_page, isouter=True)
+    last_rank, _, last_id = (after or "").partition(":")
+    if last_id.isdecimal() and len(last_id) < 19 and _RANK.fullmatch(last_rank):
+        last = float.fromhex(last_rank)
+        query = query.where(or_(rank < last, (rank == last) & (of_page > int(last_id))))
+    return query.order_by(rank.desc(), of_page)
 
 
 def _sorted(grouped: Select[Any], size: ColumnElement[int], order: Order, after: str | None) -> Select[Any]:
@@ -267,13 +306,14 @@ def _sorted(grouped: Select[Any], size: ColumnElement[int], order: Order, after:
     return grouped.order_by(of_page if order is Order.OLDEST else of_page.desc())
 
 
-def _cluster_row(page: PageRow, duplicates: int) -> ClusterRow:
+def _cluster_row(page: PageRow, duplicates: int, pagerank: float | None) -> ClusterRow:
     return ClusterRow(
         key=page.key,
         url=page.url,
         host=page.host,
         kind=page.kind,
         duplicates=duplicates,
+        pagerank=pagerank,
         first_seen=page.first_seen,
         last_seen=page.last_seen,
         flagged_at=page.flagged_at,
@@ -536,7 +576,7 @@ def _relations(
 
 def _numbers(after: str | None, count: int) -> tuple[int, ...] | None:
     """The numbers of a key of a list; None if it is none, and the list begins."""
-    parts = (after or "").split(".")
+    parts = (after or "").split(":")
     if len(parts) != count or not all(part.isdecimal() and len(part) < 19 for part in parts):
         return None
     return tuple(map(int, parts))

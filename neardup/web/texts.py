@@ -54,7 +54,7 @@ def kept_text(site: Site, page: PageRow) -> PageText | None:
 
 def todays_text(site: Site, page: PageRow) -> PageText:
     """The text of a page, which is fetched; NeardupError says why there is none."""
-    response = site.fetch(page.url)
+    response = site.fetch(page.url, as_stored=True)
     site.reader.limits.check_size(response.body)
     site.reader.limits.check_html(response.text)
     root = parse(response.text)

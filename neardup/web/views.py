@@ -56,12 +56,17 @@ def clusters(site: Site, asked: Asked) -> Answer:
         order=Order(order),
     )
     with site.store.looking() as connection:
+        ranked = explore.has_ranks(connection)
         found = explore.clusters(connection, filters, asked.text("after"))
     return Answer(
         template="clusters.html",
         title="Clusters",
         data={"filters": filters, "clusters": found},
-        values={"kinds": [kind.value for kind in CANONICAL], "orders": [one.value for one in Order]},
+        values={
+            "kinds": [kind.value for kind in CANONICAL],
+            "orders": [one.value for one in Order if ranked or one is not Order.PAGERANK],
+            "ranked": ranked,
+        },
     )
 
 

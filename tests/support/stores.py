@@ -11,7 +11,7 @@ from neardup.detection.document_frequencies import DocumentFrequencies
 from neardup.store import migrate
 from neardup.store.engine import database_url as checked
 from neardup.store.engine import make_engine
-from neardup.store.schema import document_frequencies, duplicate_values, simhash_values
+from neardup.store.schema import TABLES, document_frequencies, duplicate_values, simhash_values
 from neardup.store.url_rules import UrlRules, stored_rules
 from neardup.store.writer import Writer
 from neardup.text.headline import none
@@ -36,6 +36,18 @@ def upgraded(url: str) -> str:
         migrate.upgrade(connection)
     engine.dispose()
     return url
+
+
+def copy_store(source: str, target: str) -> None:
+    """All rows of a database into the empty tables of another."""
+    engines = [make_engine(checked(url)) for url in (source, target)]
+    with engines[0].connect() as reading, engines[1].begin() as writing:
+        for table in TABLES:
+            rows = [dict(row) for row in reading.execute(sa.select(table)).mappings()]
+            if rows:
+                writing.execute(sa.insert(table), rows)
+    for engine in engines:
+        engine.dispose()
 
 
 def write(

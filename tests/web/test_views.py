@@ -14,13 +14,17 @@ from neardup.collection.lookup import Checked, Resemblance
 from neardup.collection.mirrors import Mirror
 from neardup.collection.rethreshold import Example
 from neardup.store import deciding, explore, summary
-from neardup.store.schema import simhash_values
+from neardup.store.schema import page_ranks, simhash_values
 from neardup.web import checking
 from neardup.web.app import _LOOKING
+from tests.support.databases import MYSQL_SLOWLY, new_database
 from tests.support.places import ROOT
-from tests.support.web import HOSTILE, Elements, keys
+from tests.support.stores import copy_store, upgraded
+from tests.support.web import HOSTILE, Elements, browsing, keys, served
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from neardup.web.site import Site as Served
     from tests.support.web import Browser
 
@@ -188,6 +192,43 @@ def test_lists_go_on_by_key(browser: Browser, monkeypatch: pytest.MonkeyPatch) -
             assert len(part["rows"]) == 3
         assert sorted(met) == sorted(every)
     assert "Go on" in browser.get("/clusters").text
+
+
+@pytest.mark.parametrize("backend", MYSQL_SLOWLY)
+def test_clusters_by_pagerank(
+    backend: str, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neardup.store.explore.ROWS", 3)
+    with new_database(backend, tmp_path) as url:
+        copy_store(filled, upgraded(url))
+        with served(url) as page_site, browsing(page_site) as browser:
+            assert "PageRank" not in browser.get("/clusters").text
+            sizes = {row["key"]: row["duplicates"] for row in _every(browser, "largest")}
+            ids = [row["key"] for row in _every(browser, "oldest")]
+            # Two have the same, one has none, and none is a short number.
+            ranks = [1 / 3 + 0.1 * (number % 2) for number in range(len(ids) - 1)]
+            with page_site.store.begin_write() as connection:
+                for key, rank in zip(ids, ranks, strict=False):
+                    page = sa.select(simhash_values.c.id)
+                    its = simhash_values.c.url_key == bytes.fromhex(key)
+                    page_id = connection.execute(page.where(its)).scalar_one()
+                    connection.execute(sa.insert(page_ranks).values(page_id=page_id, pagerank=rank))
+            rows = _every(browser, "pagerank")
+            assert "highest PageRank first" in browser.get("/clusters").text
+
+    assert [row["key"] for row in rows] == [*ids[1:-1:2], *ids[0:-1:2], ids[-1]]
+    assert rows[-1]["pagerank"] is None
+    assert {row["key"]: row["duplicates"] for row in rows} == sizes
+
+
+def _every(browser: Browser, order: str) -> list[dict[str, Any]]:
+    """All clusters, part by part."""
+    part = browser.json("/clusters", order=order)["clusters"]
+    rows = list(part["rows"])
+    while part["after"] is not None:
+        part = browser.json("/clusters", order=order, after=part["after"])["clusters"]
+        rows += part["rows"]
+    return rows
 
 
 def test_what_strangers_wrote_is_text(browser: Browser, page_site: Served) -> None:
