@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from neardup.detection.rule import Rule
 
 _TIMES = 5
+_RANKS = "INSERT INTO page_ranks SELECT id, 1.0 / (1 + id) FROM simhash_values"
 _DEFAULT = (1_000, 10_000, 100_000, 1_000_000)
 
 
@@ -58,6 +59,7 @@ def views(pages: MadePages) -> dict[str, str]:
         "overview, when counted": "/",
         "clusters, largest first": "/clusters",
         "clusters, newest first": "/clusters?order=newest",
+        "clusters, highest PageRank first": "/clusters?order=pagerank",
         "clusters of a host": f"/clusters?host={host}",
         "clusters of a crawl": "/clusters?crawl=20",
         "clusters of 3 to 5": "/clusters?least=3&most=5",
@@ -135,6 +137,10 @@ def _has(server: sa.Engine, name: str) -> bool:
 def _filled(url: str, pages: MadePages, *, is_there: bool) -> Iterator[str]:
     if not is_there:
         fill(sa.make_url(upgraded(url)), pages, len(pages))
+        engine = sa.create_engine(url)
+        with engine.begin() as connection:
+            connection.exec_driver_sql(_RANKS)
+        engine.dispose()
     yield url
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
+    from neardup.store.cluster_table import ClusterTable
+
 _Row = TypeVar("_Row")
 
 ROWS = 50
@@ -43,7 +45,7 @@ _SEARCHED = 50_000
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 
-_RANK = re.compile(r"0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
+_RANK = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
 """A PageRank as Python writes floats exactly."""
 
 _page, _relation, _rank = simhash_values.c, duplicate_values.c, page_ranks.c
@@ -83,6 +85,11 @@ class ClusterFilters:
     least: int | None = None
     most: int | None = None
     order: Order = Order.LARGEST
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the database finds such clusters quickly. Else a table of all clusters does."""
+        return self.kind is None and self.order is not Order.PAGERANK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +244,10 @@ def page_key(key: str) -> bytes | None:
 
 
 def clusters(connection: Connection, filters: ClusterFilters, after: str | None = None) -> Listed[ClusterRow]:
-    """Some of the clusters; ``after`` is that of the part before."""
+    """Some of the clusters; ``after`` is that of the part before.
+
+    The filters must be those that :attr:`ClusterFilters.has_index` tells of.
+    """
     size = func.count()
     grouped = select(_relation.actual_hash_id.label("canonical_id"), size.label("size")).group_by(
         _relation.actual_hash_id
@@ -247,51 +257,70 @@ def clusters(connection: Connection, filters: ClusterFilters, after: str | None 
     if filters.host is not None:
         of_host = select(_page.id).where(_page.host == filters.host)
         grouped = grouped.where(_relation.actual_hash_id.in_(of_host))
-    if filters.kind is not None:
-        of_kind = select(_page.id).where(_page.kind == filters.kind)
-        grouped = grouped.where(_relation.actual_hash_id.in_(of_kind))
     if filters.least is not None:
         grouped = grouped.having(size >= filters.least)
     if filters.most is not None:
         grouped = grouped.having(size <= filters.most)
-    if filters.order is Order.PAGERANK:
-        query = _by_rank(grouped, after)
-    else:
-        query = _sorted(grouped, size, filters.order, after)
-    sizes = {row.canonical_id: row.size for row in connection.execute(query.limit(ROWS + 1))}
-    pages = _pages(connection, _page.id.in_(list(sizes)))
-    ranks = _ranks(connection, list(sizes))
-    found = [
+    query = _sorted(grouped, size, filters.order, after).limit(ROWS + 1)
+    found = [(row.canonical_id, row.size, row.size) for row in connection.execute(query)]
+    return _cluster_rows(connection, found)
+
+
+def clusters_of(
+    connection: Connection, table: ClusterTable, filters: ClusterFilters, after: str | None = None
+) -> Listed[ClusterRow]:
+    """As :func:`clusters`, by any filters and in any order, of the clusters as they are in the table."""
+    sizes = table.sizes(filters.crawl)
+    wanted = table.are(host=filters.host, kind=filters.kind) & (sizes >= max(1, filters.least or 1))
+    if filters.most is not None:
+        wanted &= sizes <= filters.most
+    by_id = {Order.OLDEST: table.ids, Order.NEWEST: -table.ids}
+    keys = {Order.LARGEST: -sizes, Order.PAGERANK: -table.ranks}.get(filters.order, by_id.get(filters.order))
+    assert keys is not None
+    ties = table.ids if filters.order is not Order.NEWEST else -table.ids
+    last = _place(after)
+    if last is not None:
+        tie = last[1] if filters.order is not Order.NEWEST else -last[1]
+        wanted &= (keys > last[0]) | ((keys == last[0]) & (ties > tie))
+    rows = np.flatnonzero(wanted)
+    rows = rows[np.lexsort((ties[rows], keys[rows]))[: ROWS + 1]]
+    found = [(int(table.ids[row]), int(sizes[row]), keys[row].item()) for row in rows]
+    return _cluster_rows(connection, found)
+
+
+def _cluster_rows(connection: Connection, found: list[tuple[int, int, float]]) -> Listed[ClusterRow]:
+    """Clusters by the ids of their canonical pages, their sizes, and what they are sorted by."""
+    ids = [page_id for page_id, *_ in found]
+    pages, ranks = _pages(connection, _page.id.in_(ids)), _ranks(connection, ids)
+    rows = [
         _cluster_row(pages[page_id], size, ranks.get(page_id))
-        for page_id, size in sizes.items()
+        for page_id, size, _ in found[:ROWS]
         if page_id in pages
     ]
     if len(found) <= ROWS:
-        return Listed(found, None)
-    last_id = list(sizes)[ROWS - 1]
-    first = ranks.get(last_id, 0.0).hex() if filters.order is Order.PAGERANK else sizes[last_id]
-    return Listed(found[:ROWS], f"{first}:{last_id}")
+        return Listed(rows, None)
+    page_id, _, key = found[ROWS - 1]
+    return Listed(rows, f"{key.hex() if isinstance(key, float) else key}:{page_id}")
 
 
-def has_ranks(connection: Connection) -> bool:
-    """Whether pages have a PageRank."""
-    return connection.execute(select(_rank.page_id).limit(1)).scalar() is not None
+def _place(after: str | None) -> tuple[float, int] | None:
+    """Where a list of the table goes on: what it is sorted by, and the id of the last cluster."""
+    key, _, page_id = (after or "").partition(":")
+    if not page_id.isdecimal() or len(page_id) > 18:
+        return None
+    if _RANK.fullmatch(key):
+        return float.fromhex(key), int(page_id)
+    return (int(key), int(page_id)) if re.fullmatch(r"-?[0-9]{1,18}", key) else None
+
+
+def first_rank(connection: Connection) -> list[float]:
+    """The PageRank of the first page that has one: another one when PageRank was computed again."""
+    return list(connection.execute(select(_rank.pagerank).order_by(_rank.page_id).limit(1)).scalars())
 
 
 def _ranks(connection: Connection, page_ids: Sequence[int]) -> dict[int, float]:
     rows = connection.execute(select(_rank.page_id, _rank.pagerank).where(_rank.page_id.in_(page_ids)))
     return {row.page_id: row.pagerank for row in rows}
-
-
-def _by_rank(grouped: Select[Any], after: str | None) -> Select[Any]:
-    sizes = grouped.subquery()
-    of_page, rank = sizes.c.canonical_id, func.coalesce(_rank.pagerank, 0.0)
-    query = select(sizes).join_from(sizes, page_ranks, _rank.page_id == of_page, isouter=True)
-    last_rank, _, last_id = (after or "").partition(":")
-    if last_id.isdecimal() and len(last_id) < 19 and _RANK.fullmatch(last_rank):
-        last = float.fromhex(last_rank)
-        query = query.where(or_(rank < last, (rank == last) & (of_page > int(last_id))))
-    return query.order_by(rank.desc(), of_page)
 
 
 def _sorted(grouped: Select[Any], size: ColumnElement[int], order: Order, after: str | None) -> Select[Any]:

@@ -146,7 +146,7 @@ def summarise(
             resemblances=counted("resemblances", figures.by_resemblance),
             evidence=counted("evidence", lambda on: reports.by_evidence(on, _ALL)),
             growth=counted("growth", lambda on: figures.growth(on, points=_POINTS)),
-            clusters=counted("clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
+            clusters=counted("largest clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
             flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
             across_hosts=_first(across_hosts),
             across_domains=_first(reports.across_domains(across_hosts)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from threading import Lock, Thread
+from threading import Condition, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.collection.stored_mirrors import mirrors_of
 from neardup.errors import NeardupError
+from neardup.store.cluster_table import ClusterTable
+from neardup.store.explore import first_rank
 from neardup.store.summary import summarise
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from neardup.detection.rule import Rule
     from neardup.store.store import Store
     from neardup.store.summary import HostFigures, Summary
+
+CLUSTERS = "clusters"
+"""What is counted first."""
 
 _SHARE = 10
 """Counting takes a tenth of the time at most, while a crawl writes."""
@@ -49,9 +54,10 @@ class Figures:
 
     def __init__(self, store: Store, rule: Rule) -> None:
         self._store, self._rule = store, rule
-        self._lock = Lock()
+        self._lock = Condition()
         self._thread: Thread | None = None
         self._counted: Counted | None = None
+        self._clusters: ClusterTable | None = None
         self._counting: str | None = None
         self._state: list[list[Any]] | None = None
         self._next = 0.0
@@ -59,17 +65,29 @@ class Figures:
 
     def current(self) -> Current:
         """What is known now. NeardupError: counting has failed; the next call tries again."""
-        state = self._store.state(but=0)
+        with self._store.looking() as connection:
+            # PageRank is of no crawl.
+            state = [*self._store.state(but=0), first_rank(connection)]
         with self._lock:
             failure, self._failure = self._failure, None
             if failure is not None:
                 raise failure
             is_old = self._counted is None or (state != self._state and monotonic() >= self._next)
             if is_old and self._thread is None:
-                self._counting = "pages"
+                self._counting = CLUSTERS
                 self._thread = Thread(target=self._count, args=(state,), daemon=True, name="neardup figures")
                 self._thread.start()
             return Current(self._counted, self._counting)
+
+    def clusters(self, patience: float) -> ClusterTable | None:
+        """All clusters; None if they are not read within some seconds. NeardupError: as :meth:`current`.
+
+        If crawls have written since, and these are being counted, they are waited for so long, too.
+        """
+        self.current()
+        with self._lock:
+            self._lock.wait_for(lambda: self._counting != CLUSTERS, patience)
+            return self._clusters
 
     def wait(self) -> None:
         """Until what is being counted is counted."""
@@ -82,6 +100,10 @@ class Figures:
         counted: Counted | None = None
         failure: NeardupError | None = None
         try:
+            with self._store.reading() as connection:
+                clusters = ClusterTable.load(connection)
+            with self._lock:
+                self._clusters = clusters
             counted = count(self._store, self._rule, self._tell)
         except NeardupError as exc:
             failure = exc
@@ -91,6 +113,9 @@ class Figures:
                     self._counted, self._state = counted, state
                 self._failure, self._counting, self._thread = failure, None, None
                 self._next = monotonic() + _SHARE * (monotonic() - started)
+                self._lock.notify_all()
 
     def _tell(self, what: str) -> None:
-        self._counting = what
+        with self._lock:
+            self._counting = what
+            self._lock.notify_all()

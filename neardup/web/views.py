@@ -17,7 +17,12 @@ from neardup.web.texts import Compared, compare, kept_text, todays_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from neardup.store.explore import ClusterRow, Listed
+
     View = Callable[[Site, Asked], Answer | Redirect]
+
+_PATIENCE = 0.2
+"""Seconds that a view waits for what is counted: small stores are counted by then."""
 
 _COUNT_AGAIN = {"Refresh": "2"}
 
@@ -55,13 +60,21 @@ def clusters(site: Site, asked: Asked) -> Answer:
         most=asked.whole_number("most"),
         order=Order(order),
     )
+    found: Listed[ClusterRow] | None
     with site.store.looking() as connection:
-        ranked = explore.has_ranks(connection)
-        found = explore.clusters(connection, filters, asked.text("after"))
+        ranked = bool(explore.first_rank(connection))
+        table = None if filters.has_index else site.figures.clusters(_PATIENCE)
+        if filters.has_index:
+            found = explore.clusters(connection, filters, asked.text("after"))
+        elif table is not None:
+            found = explore.clusters_of(connection, table, filters, asked.text("after"))
+        else:
+            found = None
     return Answer(
         template="clusters.html",
         title="Clusters",
         data={"filters": filters, "clusters": found},
+        headers=_COUNT_AGAIN if found is None else {},
         values={
             "kinds": [kind.value for kind in CANONICAL],
             "orders": [one.value for one in Order if ranked or one is not Order.PAGERANK],

@@ -14,6 +14,7 @@ from neardup.collection.lookup import Checked, Resemblance
 from neardup.collection.mirrors import Mirror
 from neardup.collection.rethreshold import Example
 from neardup.store import deciding, explore, summary
+from neardup.store.explore import Order
 from neardup.store.schema import page_ranks, simhash_values
 from neardup.web import checking
 from neardup.web.app import _LOOKING
@@ -43,7 +44,9 @@ def test_overview_comes_when_it_is_counted(browser: Browser, page_site: Served) 
     assert data["counting"] is None
 
 
-def test_clusters_with_each_filter(browser: Browser) -> None:
+def test_clusters_with_each_filter(browser: Browser, page_site: Served) -> None:
+    browser.get("/clusters", kind="new")
+    page_site.figures.wait()
     every = browser.json("/clusters")["clusters"]["rows"]
     host = every[0]["host"]
 
@@ -56,6 +59,11 @@ def test_clusters_with_each_filter(browser: Browser) -> None:
     assert found(host=host, kind="new", crawl=1, least=1, most=100) == [row["key"] for row in every]
     assert found(host="other.example") == found(kind="changed") == found(crawl=2) == found(least=1000) == []
     assert found(order="newest") == found(order="oldest")[::-1]
+    for order in Order:  # the table of all clusters and the database agree
+        if order is not Order.PAGERANK:
+            assert found(order=order.value, kind="new", most=1) == found(order=order.value, most=1)
+    assert found(kind="new", host="other.example") == found(kind="new", crawl=2) == []
+    assert found(kind="new", least=2, crawl=1, host=host) == found(least=2)
     assert set(found(most=1)) == {row["key"] for row in every if row["duplicates"] == 1}
 
 
@@ -213,6 +221,9 @@ def test_clusters_by_pagerank(
                     its = simhash_values.c.url_key == bytes.fromhex(key)
                     page_id = connection.execute(page.where(its)).scalar_one()
                     connection.execute(sa.insert(page_ranks).values(page_id=page_id, pagerank=rank))
+            page_site.figures.wait()
+            browser.get("/clusters", order="pagerank")
+            page_site.figures.wait()
             rows = _every(browser, "pagerank")
             assert "highest PageRank first" in browser.get("/clusters").text
 
