@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sqlalchemy as sa
 
+from neardup.cli.main import main
 from neardup.detection.document_frequencies import DocumentFrequencies
 from neardup.store import migrate
 from neardup.store.engine import database_url as checked
 from neardup.store.engine import make_engine
-from neardup.store.schema import TABLES, document_frequencies, duplicate_values, simhash_values
+from neardup.store.schema import document_frequencies, duplicate_values, simhash_values
 from neardup.store.url_rules import UrlRules, stored_rules
 from neardup.store.writer import Writer
 from neardup.text.headline import none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from neardup.detection.verdict import Verdict
     from neardup.store.page_links import StoredLinks
@@ -38,16 +40,11 @@ def upgraded(url: str) -> str:
     return url
 
 
-def copy_store(source: str, target: str) -> None:
-    """All rows of a database into the empty tables of another."""
-    engines = [make_engine(checked(url)) for url in (source, target)]
-    with engines[0].connect() as reading, engines[1].begin() as writing:
-        for table in TABLES:
-            rows = [dict(row) for row in reading.execute(sa.select(table)).mappings()]
-            if rows:
-                writing.execute(sa.insert(table), rows)
-    for engine in engines:
-        engine.dispose()
+def copy_store(source: str, target: str, folder: Path) -> None:
+    """All rows of a database into another, by ``neardup db export`` and ``import``."""
+    file = str(folder / "rows.jsonl")
+    assert main(["db", "export", "--database", source, file]) == 0
+    assert main(["db", "import", "--database", target, file]) == 0
 
 
 def write(

@@ -208,7 +208,7 @@ def test_clusters_by_pagerank(
 ) -> None:
     monkeypatch.setattr("neardup.store.explore.ROWS", 3)
     with new_database(backend, tmp_path) as url:
-        copy_store(filled, upgraded(url))
+        copy_store(filled, upgraded(url), tmp_path)
         with served(url) as page_site, browsing(page_site) as browser:
             assert "PageRank" not in browser.get("/clusters").text
             sizes = {row["key"]: row["duplicates"] for row in _every(browser, "largest")}
