@@ -38,7 +38,7 @@ _row, _page, _relation = decisions.c, simhash_values.c, duplicate_values.c
 
 
 MOST_DUPLICATES = 100_000
-"""Of a page that ceases to be canonical: while somebody waits, each is judged anew in 50 µs, and takes 2 kB."""
+"""Of a page that ceases to be canonical. Each is judged anew while somebody waits: 50 µs and 2 kB."""
 
 
 class Refused(StoreError):
