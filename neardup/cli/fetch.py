@@ -53,8 +53,8 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 def fetch(page: str, *, private: bool = False, trusted: bool = True, as_stored: bool = False) -> HtmlResponse:
     """The HTML page at an http(s) or file URL or at a path; NeardupError says why there is none.
 
-    A URL is quoted as Scrapy quotes it. One that is stored need not come from Scrapy, and a server may tell
-    ``'`` from ``%27``: ``as_stored`` asks for the URL as it stands, if HTTP can say it.
+    A URL is quoted as Scrapy quotes it. With ``as_stored``, the URL is asked for as it stands, if HTTP can
+    say it. An archive may have ``'`` where Scrapy writes ``%27``, and a server may know only one of them.
 
     A ``trusted`` first URL may lead anywhere: whoever gives it knows where. One that is not trusted is like
     a redirect. A redirect never leads to anything but http(s). Unless ``private``, a redirect leads to a

@@ -109,8 +109,9 @@ def look_up(known: Known, url: str, reading: Reading, *, limit: int) -> Checked:
 
 
 def detector_near(known: Known, url: str, reading: Reading, *, first_id: int) -> Detector:
-    """A detector that judges a page as a crawl would: it knows what is nearest to the page, the page as it is
-    stored, its canonical page, and what people have decided.
+    """A detector that judges a page as a crawl would.
+
+    The detector knows the nearest pages, the page as it is stored, its canonical page, and the decisions.
 
     ``first_id`` is the id that the page gets if it is not known.
     """
@@ -136,8 +137,8 @@ def _detector(
     first_id: int = 1,
     decided: Decisions | None = None,
 ) -> Detector:
-    """A detector that knows the canonical pages nearest to a page, as many as a crawl verifies, but not the
-    page itself, and ``also`` some more.
+    """A detector that knows the canonical pages nearest to a page, as many as a crawl verifies, and ``also``
+    some more. The page itself is none of the nearest.
 
     The detector also knows what has been learned of the hosts of these pages.
     """

@@ -58,6 +58,9 @@ class Figures:
         self._thread: Thread | None = None
         self._counted: Counted | None = None
         self._clusters: ClusterTable | None = None
+        self._clusters_state: list[Any] | None = None
+        self._seen: list[Any] = []
+        """The state of the store when it was asked for last."""
         self._counting: str | None = None
         self._state: list[list[Any]] | None = None
         self._next = 0.0
@@ -69,6 +72,7 @@ class Figures:
             # PageRank is of no crawl.
             state = [*self._store.state(but=0), first_rank(connection)]
         with self._lock:
+            self._seen = state
             failure, self._failure = self._failure, None
             if failure is not None:
                 raise failure
@@ -79,15 +83,15 @@ class Figures:
                 self._thread.start()
             return Current(self._counted, self._counting)
 
-    def clusters(self, patience: float) -> ClusterTable | None:
-        """All clusters; None if they are not read within some seconds. NeardupError: as :meth:`current`.
+    def clusters(self, patience: float) -> tuple[ClusterTable | None, bool]:
+        """All clusters as they were read last, and whether they are still so. None: they are not read yet.
 
-        If crawls have written since, and these are being counted, they are waited for so long, too.
+        What is being read is waited for, so many seconds. NeardupError: as :meth:`current`.
         """
         self.current()
         with self._lock:
             self._lock.wait_for(lambda: self._counting != CLUSTERS, patience)
-            return self._clusters
+            return self._clusters, self._clusters_state == self._seen
 
     def wait(self) -> None:
         """Until what is being counted is counted."""
@@ -103,7 +107,7 @@ class Figures:
             with self._store.reading() as connection:
                 clusters = ClusterTable.load(connection)
             with self._lock:
-                self._clusters = clusters
+                self._clusters, self._clusters_state = clusters, state
             counted = count(self._store, self._rule, self._tell)
         except NeardupError as exc:
             failure = exc

@@ -63,11 +63,11 @@ def clusters(site: Site, asked: Asked) -> Answer:
     found: Listed[ClusterRow] | None
     with site.store.looking() as connection:
         ranked = bool(explore.first_rank(connection))
-        table = None if filters.has_index else site.figures.clusters(_PATIENCE)
-        if filters.has_index:
-            found = explore.clusters(connection, filters, asked.text("after"))
-        elif table is not None:
+        table, is_current = site.figures.clusters(0.0 if filters.has_index else _PATIENCE)
+        if table is not None and (is_current or not filters.has_index):
             found = explore.clusters_of(connection, table, filters, asked.text("after"))
+        elif filters.has_index:
+            found = explore.clusters(connection, filters, asked.text("after"))
         else:
             found = None
     return Answer(

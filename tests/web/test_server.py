@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event, Semaphore, Thread
-from time import sleep
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
@@ -153,6 +152,7 @@ def test_browsers_that_go_away_keep_nobody_from_looking(filled: str) -> None:
     assert "not a duplicate" in checked
 
 
+@pytest.mark.timeout(900)
 def test_a_cluster_of_a_million_pages(tmp_path: Path) -> None:
     url = million_page_cluster(tmp_path)
     head, member = (key_of(f"http://a.example/{number}".encode()).hex() for number in (1, 7))
@@ -170,8 +170,6 @@ def test_a_cluster_of_a_million_pages(tmp_path: Path) -> None:
         refused = asked(place, token, f"/page/{member}/decide", form_token=form_token, decision="canonical")
         asked(place, token, f"/pair/{member}/{head}/decide", form_token=form_token, decision="different")
         after = asked(place, token, f"/page/{head}")
-        while "Counting" in (counted := asked(place, token, "/")):
-            sleep(1)
         peak = peak_megabytes(process)
     report = tmp_path / "report.html"
     assert main(["report", "--database", url, "--html", str(report)]) == 0
@@ -179,9 +177,9 @@ def test_a_cluster_of_a_million_pages(tmp_path: Path) -> None:
     assert "999\u202f999 duplicates" in shown[f"/page/{head}"]
     assert "999\u202f998 duplicates" in after
     assert "at most 100,000 can be given another canonical page" in refused
-    assert "1\u202f000\u202f000 pages" in counted
     assert max(map(len, shown.values())) < 100_000
     assert "Go on" in shown[f"/cluster/{head}"]
     assert "Go on" not in shown[f"/cluster/{head}?after={_PAGES - 20}"]
+    assert "999\u202f998 of 1\u202f000\u202f000 pages" in report.read_text("utf-8")
     assert report.stat().st_size < 200_000
-    assert peak < 1_000  # of megabytes; the mirrors take half of it
+    assert peak < 500  # megabytes

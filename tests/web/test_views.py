@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
 from dataclasses import is_dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
+from neardup.cli.main import main
 from neardup.collection.lookup import Checked, Resemblance
 from neardup.collection.mirrors import Mirror
 from neardup.collection.rethreshold import Example
@@ -164,6 +166,33 @@ def test_host_crawls_and_search(browser: Browser, page_site: Served) -> None:
     assert browser.json("/search", q="100%_")["found"]["pages"]["rows"] == []
     url = browser.json("/search", q="clang-13/FAQ")["found"]["pages"]["rows"][0]["url"]
     assert browser.json("/search", q=url)["found"]["pages"]["rows"][0]["url"] == url
+
+
+def test_mirrors_of_a_host_and_in_each_report(
+    browser: Browser, page_site: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    browser.get("/")
+    page_site.figures.wait()
+    (mirror,) = browser.json("/host", name="127.0.0.1")["mirrors"]
+    everywhere = browser.json("/")["mirrors"]
+    url = f"sqlite:///{page_site.store.location}"
+    assert main(["report", "--database", url, "--html", str(tmp_path / "r.html")]) == 0
+    capsys.readouterr()
+    told = {}
+    for more in ("", "--host=127.0.0.1", "--host=other.example", "--since=2020-01-01"):
+        assert main(["report", "--database", url, "--format=json", *filter(None, [more])]) == 0
+        told[more] = json.loads(capsys.readouterr().out).get("mirrors")
+
+    sides = [mirror["first"].partition("/")[2], mirror["second"].partition("/")[2]]
+    assert sides == ["clang-13/", "clang-14/"]
+    assert (everywhere["rows"], everywhere["total"]) == ([mirror], 1)
+    assert mirror["first"] in browser.get("/host", name="127.0.0.1").text
+    assert mirror["second"] in (tmp_path / "r.html").read_text("utf-8")
+    (row,) = told[""]
+    assert told["--host=127.0.0.1"] == [row]
+    assert (row["first"], row["class"]) == (mirror["first"], mirror["kind"])
+    assert told["--host=other.example"] == []
+    assert told["--since=2020-01-01"] is None  # mirrors are told by all pages
 
 
 @pytest.mark.parametrize(
