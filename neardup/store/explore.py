@@ -274,22 +274,27 @@ def clusters_of(
     wanted = table.are(host=filters.host, kind=filters.kind) & (sizes >= max(1, filters.least or 1))
     if filters.most is not None:
         wanted &= sizes <= filters.most
-    by_id = {Order.OLDEST: table.ids, Order.NEWEST: -table.ids}
-    keys = {Order.LARGEST: -sizes, Order.PAGERANK: -table.ranks}.get(filters.order, by_id.get(filters.order))
-    assert keys is not None
-    ties = table.ids if filters.order is not Order.NEWEST else -table.ids
+    is_newest = filters.order is Order.NEWEST
+    values = table.ranks if filters.order is Order.PAGERANK else sizes
+    ties = -table.ids if is_newest else table.ids
+    by_id = is_newest or filters.order is Order.OLDEST
+    keys = ties if by_id else -values
     last = _place(after)
     if last is not None:
-        tie = last[1] if filters.order is not Order.NEWEST else -last[1]
-        wanted &= (keys > last[0]) | ((keys == last[0]) & (ties > tie))
+        tie = -last[1] if is_newest else last[1]
+        key = tie if by_id else -last[0]
+        wanted &= (keys > key) | ((keys == key) & (ties > tie))
     rows = np.flatnonzero(wanted)
     rows = rows[np.lexsort((ties[rows], keys[rows]))[: ROWS + 1]]
-    found = [(int(table.ids[row]), int(sizes[row]), keys[row].item()) for row in rows]
+    found = [(int(table.ids[row]), int(sizes[row]), values[row].item()) for row in rows]
     return _cluster_rows(connection, found)
 
 
 def _cluster_rows(connection: Connection, found: list[tuple[int, int, float]]) -> Listed[ClusterRow]:
-    """Clusters by the ids of their canonical pages, their sizes, and what they are sorted by."""
+    """Clusters by the ids of their canonical pages, their sizes, and what the next part begins with.
+
+    A list may go on in the other way: by the table what the database began.
+    """
     ids = [page_id for page_id, *_ in found]
     pages, ranks = _pages(connection, _page.id.in_(ids)), _ranks(connection, ids)
     rows = [

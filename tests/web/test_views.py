@@ -17,6 +17,7 @@ from neardup.collection.lookup import Checked, Resemblance
 from neardup.collection.mirrors import Mirror
 from neardup.collection.rethreshold import Example
 from neardup.store import deciding, explore, summary
+from neardup.store.cluster_table import ClusterTable
 from neardup.store.explore import Order
 from neardup.store.schema import page_ranks, simhash_values
 from neardup.web import checking
@@ -269,6 +270,22 @@ def _every(browser: Browser, order: str) -> list[dict[str, Any]]:
         part = browser.json("/clusters", order=order, after=part["after"])["clusters"]
         rows += part["rows"]
     return rows
+
+
+def test_a_list_goes_on_by_the_table_where_the_database_began(
+    page_site: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neardup.store.explore.ROWS", 3)
+    with page_site.store.reading() as connection:
+        table = ClusterTable.load(connection)
+        for order in (Order.LARGEST, Order.OLDEST, Order.NEWEST):
+            filters = explore.ClusterFilters(order=order)
+            began = explore.clusters(connection, filters)
+            same = explore.clusters_of(connection, table, filters)
+            assert (began.rows, began.after) == (same.rows, same.after)
+            then = explore.clusters(connection, filters, began.after)
+            assert then.rows == explore.clusters_of(connection, table, filters, began.after).rows
+            assert len(then.rows) == 3
 
 
 def test_what_strangers_wrote_is_text(browser: Browser, page_site: Served) -> None:
