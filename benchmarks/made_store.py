@@ -285,7 +285,7 @@ def _mysql(url: sa.URL) -> Iterator[Send]:
 
         def send(table: sa.Table, rows: list[Row]) -> None:
             path.write_bytes(_text(rows, before_bytes=""))
-            packed = [column.name for column in _COLUMNS[table] if isinstance(column.type, sa.LargeBinary)]
+            packed = [column.name for column in _COLUMNS[table] if _is_bytes(column.type)]
             names = ", ".join(
                 f"@{column.name}" if column.name in packed else column.name for column in _COLUMNS[table]
             )
@@ -298,6 +298,11 @@ def _mysql(url: sa.URL) -> Iterator[Send]:
         connection.exec_driver_sql("SET unique_checks = 0, foreign_key_checks = 0")
         yield send
     engine.dispose()
+
+
+def _is_bytes(type_: sa.types.TypeEngine[Any]) -> bool:
+    """Whether values are bytes, also where a type of ours wraps that of the database."""
+    return isinstance(type_.impl if isinstance(type_, sa.TypeDecorator) else type_, sa.LargeBinary)
 
 
 def _text(rows: list[Row], *, before_bytes: str) -> bytes:

@@ -31,6 +31,7 @@ OWNERS = {
     "markupsafe": ("neardup.web",),
     "starlette": ("neardup.web",),
     "uvicorn": ("neardup.web",),
+    "anyio": ("neardup.web",),
 }
 """Who may import which library."""
 

@@ -31,4 +31,4 @@ def run(arguments: argparse.Namespace) -> None:
     with interruptible("nothing is changed by this command"):
         pages = mirror_pages.site_pages(collection)
         found = mirrors.find(pages, partial(mirror_pages.sketches_of, collection))
-    output.show(arguments, str(collection.folder), pages, found)
+    output.show(arguments, str(collection.folder), len(pages), found)

@@ -125,7 +125,9 @@ def _labelled(
     def text(key: str, url: str) -> str:
         found = kept[key]
         if found is None:
-            found = reader.content.text_of_html(url, fetch(url, private=private, trusted=False).text)
+            found = reader.content.text_of_html(
+                url, fetch(url, private=private, trusted=False, as_stored=True).text
+            )
         return found
 
     return {

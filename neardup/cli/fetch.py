@@ -46,11 +46,15 @@ _MOST_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _USER_AGENT = "neardup (near-duplicate detection; check)"
 
+_SENDABLE = re.compile(r"[!-~]+")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
 
-def fetch(page: str, *, private: bool = False, trusted: bool = True) -> HtmlResponse:
+def fetch(page: str, *, private: bool = False, trusted: bool = True, as_stored: bool = False) -> HtmlResponse:
     """The HTML page at an http(s) or file URL or at a path; NeardupError says why there is none.
+
+    A URL is quoted as Scrapy quotes it. With ``as_stored``, the URL is asked for as it stands, if HTTP can
+    say it. An archive may have ``'`` where Scrapy writes ``%27``, and a server may know only one of them.
 
     A ``trusted`` first URL may lead anywhere: whoever gives it knows where. One that is not trusted is like
     a redirect. A redirect never leads to anything but http(s). Unless ``private``, a redirect leads to a
@@ -58,7 +62,8 @@ def fetch(page: str, *, private: bool = False, trusted: bool = True) -> HtmlResp
     """
     scheme = _scheme(page)
     if scheme in STANDARD_PORTS:
-        response = _get(page, private=private, trusted=trusted)
+        is_ready = as_stored and _SENDABLE.fullmatch(page)
+        response = _get(page if is_ready else _quoted(page), private=private, trusted=trusted)
     elif trusted or private:
         response = _read(page, scheme)
     else:
@@ -174,11 +179,18 @@ def _connected(addresses: Sequence[str], port: int) -> socket.socket:
     raise failure
 
 
+def _quoted(url: str) -> str:
+    try:
+        return safe_url_string(url)
+    except ValueError as exc:
+        raise NeardupError(f"{_without_user(url)} cannot be fetched: {exc}") from exc
+
+
 def _get(url: str, *, private: bool, trusted: bool) -> object:
     deadline = monotonic() + _MOST_SECONDS
     way = _Way(private=private, trusted=trusted)
     try:
-        at = safe_url_string(url)
+        at = url
         for _ in range(_MOST_REDIRECTS + 1):
             with way.open(at) as answer:
                 location = answer.headers["Location"]

@@ -7,21 +7,19 @@ have stored, and nothing is fetched.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from neardup.cli import database
 from neardup.cli.arguments import count
 from neardup.cli.output import FORMATS, Section, show_sections
 from neardup.cli.progress import interruptible, number
-from neardup.collection import mirrors
-from neardup.store import mirror_pages
+from neardup.collection.stored_mirrors import mirrors_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from neardup.collection.mirrors import Mirror, SitePages
+    from neardup.collection.mirrors import Mirror
 
 HELP = "pairs of hosts and folders that have the same pages"
 
@@ -54,20 +52,20 @@ def run(arguments: argparse.Namespace) -> None:
     with (
         interruptible("nothing is changed by this command"),
         database.open_store(database.read_options(arguments)) as store,
-        store.reading() as connection,
     ):
-        pages = mirrors.SitePages()
-        for page in mirror_pages.clustered_pages(connection):
-            pages.add(page.url, page.page_id, page.cluster, page.digest)
-        pages.finish()
-        found = mirrors.find(pages, partial(mirror_pages.sketches_of, connection))
+        pages, found = mirrors_of(store)
     show(arguments, store.location, pages, found)
 
 
-def show(arguments: argparse.Namespace, place: str, pages: SitePages, found: Sequence[Mirror]) -> None:
-    """Print pairs of mirrors, as the arguments say."""
+def show(arguments: argparse.Namespace, place: str, pages: int, found: Sequence[Mirror]) -> None:
+    """Print pairs of mirrors among so many pages, as the arguments say."""
     if arguments.format == "table":
-        print(f"{place}: {number(len(pages), 'page')}, {number(len(found), 'pair')} of mirrors\n")
+        print(f"{place}: {number(pages, 'page')}, {number(len(found), 'pair')} of mirrors\n")
+    show_sections([section(found[: arguments.limit])], arguments.format)
+
+
+def section(found: Sequence[Mirror], title: str = "Mirrors") -> Section:
+    """Pairs of mirrors as a table."""
     rows = [
         (
             mirror.kind.value,
@@ -80,6 +78,6 @@ def show(arguments: argparse.Namespace, place: str, pages: SitePages, found: Seq
             mirror.second,
             *mirror.sample,
         )
-        for mirror in found[: arguments.limit]
+        for mirror in found
     ]
-    show_sections([Section("mirrors", "Mirrors", _COLUMNS, rows)], arguments.format)
+    return Section("mirrors", title, _COLUMNS, rows)

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neardup.cli import database
+from neardup.cli import database, mirrors
 from neardup.cli.arguments import count, utc_time
 from neardup.cli.output import FORMATS, MARKDOWN, Section, show_sections
 from neardup.cli.progress import interruptible
 from neardup.cli.rules import stored_rule
+from neardup.collection.stored_mirrors import mirrors_of
 from neardup.errors import NeardupError
 from neardup.fingerprint import hamming
 from neardup.store import figures, reports
@@ -144,7 +145,19 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         _clusters("clusters", "Clusters of highest PageRank" if by_rank else "Largest clusters", clusters),
         _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
         *([] if curve is None else [_curve(curve)]),
+        *_mirrors(store, filters, limit),
     ]
+
+
+def _mirrors(store: Store, filters: reports.Filters, limit: int) -> list[Section]:
+    """Of the host, if one is asked for. Mirrors are told by all pages, whenever these were seen."""
+    if filters.since is not None or filters.until is not None:
+        return []
+    found = mirrors_of(store).found
+    if filters.host is not None:
+        found = [mirror for mirror in found if mirror.is_of(filters.host)]
+    title = "Mirrors" if len(found) <= limit else f"Mirrors (the {limit} with most support, of {len(found)})"
+    return [mirrors.section(found[:limit], title)]
 
 
 def _overview(

@@ -41,8 +41,9 @@ def run(arguments: argparse.Namespace) -> None:
         from neardup.web.security import TOKEN, Secret  # noqa: PLC0415
         from neardup.web.server import listen, serve  # noqa: PLC0415
         from neardup.web.site import Site  # noqa: PLC0415
+        from neardup.web.trials import Trials  # noqa: PLC0415
     options = database.read_options(arguments)
-    reader = options.detector.make_reader()
+    reader = options.detector.make_reader(keeps_text=options.keep_text)
     password = listening.password(arguments)
     token = secrets.token_urlsafe(24)
     secret: Secret = Secret(token) if password is None else Secret(password, is_password=True)
@@ -52,11 +53,13 @@ def run(arguments: argparse.Namespace) -> None:
             store=store,
             rule=rule,
             figures=Figures(store, rule),
+            trials=Trials(store, rule),
             secret=secret,
             options=options.detector,
             reader=reader,
             fetch=partial(fetch, private=arguments.private, trusted=False),
             person=getpass.getuser(),
+            settings=options.recorded,
         )
         address = listening.address(arguments.host, socket)
         if password is None:
@@ -64,4 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{store.location}\n{address}\nCtrl-C ends it", flush=True)
         if not arguments.no_browser and listening.is_loopback(arguments.host):
             webbrowser.open(address)
-        serve(application(site, names=listening.names(arguments)), socket)
+        try:
+            serve(application(site, names=listening.names(arguments)), socket)
+        finally:
+            site.trials.stop()

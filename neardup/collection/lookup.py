@@ -1,5 +1,5 @@
 """One page against a store: the canonical pages that it is a duplicate of, or the nearest (Khan & Ali,
-section III.H). Nothing is stored.
+section III.H). Nothing is stored here; :mod:`neardup.collection.keep` stores the page.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from neardup.store.frequencies import frequencies_of
 from neardup.store.types import stored_host
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from neardup.detection.decisions import Decisions
     from neardup.detection.detector import DetectorOptions
+    from neardup.detection.stored_page import StoredPage
     from neardup.fingerprint.reader import Reader, Reading
     from neardup.store.store import Store
 
@@ -104,12 +108,60 @@ def look_up(known: Known, url: str, reading: Reading, *, limit: int) -> Checked:
     return Checked(url, verdict, reading.distinct_words, percentage, resembles[:limit])
 
 
-def _detector(known: Known, page: Address, reading: Reading, value: int, itself: int) -> Detector:
-    """A detector that knows the canonical pages nearest to a page, as many as a crawl verifies, but not the
-    page itself.
+def detector_near(known: Known, url: str, reading: Reading, *, first_id: int) -> Detector:
+    """A detector that judges a page as a crawl would.
+
+    The detector knows the nearest pages, the page as it is stored, its canonical page, and the decisions.
+
+    ``first_id`` is the id that the page gets if it is not known.
+    """
+    page = Address.of(url)
+    decided = known.store.decisions()
+    with known.store.reading() as connection:
+        named = [page.key] if (other := decided.same_as(page)) is None else [page.key, other]
+        ids = page_report.ids_of_keys(connection, named)
+    there = known.store.pages_by_id(ids)
+    above = known.store.pages_by_id(one.canonical_id for one in there if one.canonical_id is not None)
+    value = None if reading.fingerprint is None else reading.fingerprint.value
+    return _detector(known, page, reading, value, -1, [*there, *above], first_id=first_id, decided=decided)
+
+
+def _detector(
+    known: Known,
+    page: Address,
+    reading: Reading,
+    value: int | None,
+    itself: int,
+    also: Sequence[StoredPage] = (),
+    *,
+    first_id: int = 1,
+    decided: Decisions | None = None,
+) -> Detector:
+    """A detector that knows the canonical pages nearest to a page, as many as a crawl verifies, and ``also``
+    some more. The page itself is none of the nearest.
 
     The detector also knows what has been learned of the hosts of these pages.
     """
+    chosen = [] if value is None else _nearest_ids(known, reading, value, itself)
+    # Those that have become duplicates meanwhile are left out.
+    near = [other for other in known.store.pages_by_id(chosen) if other.canonical_id is None]
+    near = [other for other in near if other.can_be_canonical(known.options.min_features)]
+    pages = {other.page_id: other for other in (*near, *also)}
+    detector = Detector(known.options, reader=known.reader, first_id=first_id)
+    detector.restore(pages.values())
+    hosts = {stored_host(host) for host in (page.host, *(host_of(other.url) for other in pages.values()))}
+    if decided is not None:
+        detector.verifier.decisions = decided
+    with known.store.reading() as connection:
+        detector.verifier.frequencies = frequencies_of(connection, hosts)
+        sizes = page_report.cluster_sizes(connection, list(pages), but=itself)
+    for row in range(len(detector.pages)):
+        detector.sizes.add(row, sizes.get(detector.pages.ids[row], 0))
+    return detector
+
+
+def _nearest_ids(known: Known, reading: Reading, value: int, itself: int) -> list[int]:
+    """The ids of the canonical pages nearest to a page, but not that of the page itself."""
     others = known.ids != itself
     ids, distances = known.ids[others], hamming.distances(known.values[others], value)
     nearest = np.argsort(distances, kind="stable")
@@ -118,18 +170,8 @@ def _detector(known: Known, page: Address, reading: Reading, value: int, itself:
         with known.store.reading() as connection:
             copies = page_report.ids_of_text(connection, ids[nearest[:equal]].tolist(), reading.text_digest)
         nearest = nearest[np.argsort(~np.isin(ids[nearest], copies), kind="stable")]
-    chosen = ids[nearest[:MOST_VERIFIED]].tolist()
-    # Those that have become duplicates meanwhile are left out.
-    pages = [other for other in known.store.pages_by_id(chosen) if other.canonical_id is None]
-    detector = Detector(known.options, reader=known.reader)
-    detector.restore(other for other in pages if other.can_be_canonical(known.options.min_features))
-    hosts = {stored_host(host) for host in (page.host, *(host_of(other.url) for other in pages))}
-    with known.store.reading() as connection:
-        detector.verifier.frequencies = frequencies_of(connection, hosts)
-        sizes = page_report.cluster_sizes(connection, chosen, but=itself)
-    for row in range(len(detector.pages)):
-        detector.sizes.add(row, sizes.get(detector.pages.ids[row], 0))
-    return detector
+    chosen: list[int] = ids[nearest[:MOST_VERIFIED]].tolist()
+    return chosen
 
 
 def _matches(detector: Detector, page: Address, reading: Reading, scope: Scope, *, most: int) -> list[Found]:

@@ -24,6 +24,7 @@ from zlib import crc32
 
 import numpy as np
 
+from neardup.address import host_of
 from neardup.detection.rule import VERIFY
 from neardup.fingerprint import sketch
 
@@ -94,6 +95,10 @@ class Mirror:
     def hosts(self) -> tuple[str, str]:
         """The hosts of the two sides."""
         return self.first.partition("/")[0], self.second.partition("/")[0]
+
+    def is_of(self, host: str) -> bool:
+        """Whether one of the two sides is on a host, at whatever port."""
+        return host in (host_of(f"//{self.first}"), host_of(f"//{self.second}"))
 
 
 class SitePages:
@@ -258,10 +263,12 @@ class _Judge:
         self._pages = pages
         self._sketches = sketches
         self._samples: dict[tuple[str, str], list[str]] = {}
+        self._rows: dict[str, dict[int, int]] = {}
 
     def judged(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Mirror]:
         samples = [sample for pair in pairs if (sample := self._sampled(pair)) is not None]
         self._samples.clear()
+        self._rows.clear()
         ids = {self._pages.page_id(row) for sample in samples for rows in sample.compared for row in rows}
         stored = self._sketches(sorted(ids))
         for sample in samples:
@@ -288,11 +295,7 @@ class _Judge:
         compared: list[tuple[int, int]] = []
         shares: list[float] = []
         for prefix, other in (pair, pair[::-1]):
-            there = {
-                pages.cluster(row): row
-                for path in pages.below(other)
-                if (row := pages.row(other + path)) is not None
-            }
+            there = self._by_cluster(other)
             rows = [
                 row for path in self._paths(prefix, other) if (row := pages.row(prefix + path)) is not None
             ]
@@ -302,6 +305,16 @@ class _Judge:
         if len(compared) < _LEAST_SUPPORT or max(shares) < _LEAST_COPIES:
             return None
         return _Sample(pair, Class.OTHER_PATHS, compared, (0.0, 0.0))
+
+    def _by_cluster(self, prefix: str) -> dict[int, int]:
+        """The rows of the pages below a prefix by their clusters; told once for many pairs."""
+        if prefix not in self._rows:
+            self._rows[prefix] = {
+                self._pages.cluster(row): row
+                for path in self._pages.below(prefix)
+                if (row := self._pages.row(prefix + path)) is not None
+            }
+        return self._rows[prefix]
 
     def _paths(self, prefix: str, other: str) -> list[str]:
         """Some paths below a prefix, the same for the same paths, whatever the host; none below the other

@@ -37,6 +37,10 @@ LONGEST_NOTE = 10_000
 _row, _page, _relation = decisions.c, simhash_values.c, duplicate_values.c
 
 
+MOST_DUPLICATES = 100_000
+"""Of a page that ceases to be canonical. Each is judged anew while somebody waits: 50 µs and 2 kB."""
+
+
 class Refused(StoreError):
     """A decision makes no sense for these pages."""
 
@@ -256,6 +260,13 @@ def _make_duplicate(
     connection: Connection, page: Row[Any], canonical: Row[Any], evidence: str | None, rule: Rule
 ) -> None:
     """Whatever hangs on the page finds another canonical page, by the rule."""
+    query = select(func.count()).select_from(duplicate_values).where(_relation.actual_hash_id == page.id)
+    hanging = connection.execute(query).scalar_one()
+    if hanging > MOST_DUPLICATES:
+        raise Refused(
+            f"{page.actual_url} has {hanging:,} duplicates; at most {MOST_DUPLICATES:,} can be given another"
+            " canonical page at once. A decision about a pair, or a pin, is possible"
+        )
     distance = hamming.distance(page.hash_value, canonical.hash_value)
     (resemblance,) = sketch.compact_estimates(
         sketch.from_bytes(page.sketch)[np.newaxis], sketch.from_bytes(canonical.sketch)

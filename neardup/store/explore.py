@@ -16,14 +16,13 @@ from sqlalchemy import func, or_, select, true
 
 from neardup.address import Address
 from neardup.detection.rule import Evidence
-from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.simhash import WEAK_BITS_STORED, Fingerprint
-from neardup.store.reports import Filters, Share, by_path_prefix
 from neardup.store.schema import (
     crawls,
     document_frequencies,
     duplicate_values,
+    page_ranks,
     page_versions,
     simhash_values,
 )
@@ -34,20 +33,22 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
+    from neardup.store.cluster_table import ClusterTable
+
 _Row = TypeVar("_Row")
 
 ROWS = 50
 """Rows of a part of a list."""
 
-_SEARCHED = 100_000
+_SEARCHED = 50_000
 """Pages whose URLs one search looks at."""
-
-_FOLDERS_OF = 20_000
-"""Pages of a host whose folders are told apart."""
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 
-_page, _relation = simhash_values.c, duplicate_values.c
+_RANK = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
+"""A PageRank as Python writes floats exactly."""
+
+_page, _relation, _rank = simhash_values.c, duplicate_values.c, page_ranks.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Order(StrEnum):
     LARGEST = "largest"
     OLDEST = "oldest"
     NEWEST = "newest"
+    PAGERANK = "pagerank"
+    """Those whose canonical pages have the highest PageRank; without a PageRank last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,11 @@ class ClusterFilters:
     most: int | None = None
     order: Order = Order.LARGEST
 
+    @property
+    def has_index(self) -> bool:
+        """Whether the database finds such clusters quickly. Else a table of all clusters does."""
+        return self.kind is None and self.order is not Order.PAGERANK
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRow:
@@ -93,6 +101,7 @@ class ClusterRow:
     host: str
     kind: str
     duplicates: int
+    pagerank: float | None
     first_seen: datetime
     last_seen: datetime
     flagged_at: datetime | None
@@ -197,20 +206,6 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """A host: its pages, those that are duplicates now, its folders, and how well its template is known.
-
-    ``folders`` are those of the first ``folders_of`` pages.
-    """
-
-    name: str
-    pages: Share
-    folders: list[Share]
-    folders_of: int
-    template_of: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlRow:
     """A crawl. Of one that runs, pages and duplicates are those that are stored so far."""
 
@@ -249,7 +244,10 @@ def page_key(key: str) -> bytes | None:
 
 
 def clusters(connection: Connection, filters: ClusterFilters, after: str | None = None) -> Listed[ClusterRow]:
-    """Some of the clusters; ``after`` is that of the part before."""
+    """Some of the clusters; ``after`` is that of the part before.
+
+    The filters must be those that :attr:`ClusterFilters.has_index` tells of.
+    """
     size = func.count()
     grouped = select(_relation.actual_hash_id.label("canonical_id"), size.label("size")).group_by(
         _relation.actual_hash_id
@@ -259,19 +257,75 @@ def clusters(connection: Connection, filters: ClusterFilters, after: str | None 
     if filters.host is not None:
         of_host = select(_page.id).where(_page.host == filters.host)
         grouped = grouped.where(_relation.actual_hash_id.in_(of_host))
-    if filters.kind is not None:
-        of_kind = select(_page.id).where(_page.kind == filters.kind)
-        grouped = grouped.where(_relation.actual_hash_id.in_(of_kind))
     if filters.least is not None:
         grouped = grouped.having(size >= filters.least)
     if filters.most is not None:
         grouped = grouped.having(size <= filters.most)
     query = _sorted(grouped, size, filters.order, after).limit(ROWS + 1)
-    sizes = {row.canonical_id: row.size for row in connection.execute(query)}
-    pages = _pages(connection, _page.id.in_(list(sizes)))
-    rows = [(pages[page_id], size) for page_id, size in sizes.items() if page_id in pages]
-    last = f"{rows[ROWS - 1][1]}.{rows[ROWS - 1][0].page_id}" if len(rows) > ROWS else None
-    return Listed([_cluster_row(*row) for row in rows[:ROWS]], last)
+    found = [(row.canonical_id, row.size, row.size) for row in connection.execute(query)]
+    return _cluster_rows(connection, found)
+
+
+def clusters_of(
+    connection: Connection, table: ClusterTable, filters: ClusterFilters, after: str | None = None
+) -> Listed[ClusterRow]:
+    """As :func:`clusters`, by any filters and in any order, of the clusters as they are in the table."""
+    sizes = table.sizes(filters.crawl)
+    wanted = table.are(host=filters.host, kind=filters.kind) & (sizes >= max(1, filters.least or 1))
+    if filters.most is not None:
+        wanted &= sizes <= filters.most
+    is_newest = filters.order is Order.NEWEST
+    values = table.ranks if filters.order is Order.PAGERANK else sizes
+    ties = -table.ids if is_newest else table.ids
+    by_id = is_newest or filters.order is Order.OLDEST
+    keys = ties if by_id else -values
+    last = _place(after)
+    if last is not None:
+        tie = -last[1] if is_newest else last[1]
+        key = tie if by_id else -last[0]
+        wanted &= (keys > key) | ((keys == key) & (ties > tie))
+    rows = np.flatnonzero(wanted)
+    rows = rows[np.lexsort((ties[rows], keys[rows]))[: ROWS + 1]]
+    found = [(int(table.ids[row]), int(sizes[row]), values[row].item()) for row in rows]
+    return _cluster_rows(connection, found)
+
+
+def _cluster_rows(connection: Connection, found: list[tuple[int, int, float]]) -> Listed[ClusterRow]:
+    """Clusters by the ids of their canonical pages, their sizes, and what the next part begins with.
+
+    A list may go on in the other way: by the table what the database began.
+    """
+    ids = [page_id for page_id, *_ in found]
+    pages, ranks = _pages(connection, _page.id.in_(ids)), _ranks(connection, ids)
+    rows = [
+        _cluster_row(pages[page_id], size, ranks.get(page_id))
+        for page_id, size, _ in found[:ROWS]
+        if page_id in pages
+    ]
+    if len(found) <= ROWS:
+        return Listed(rows, None)
+    page_id, _, key = found[ROWS - 1]
+    return Listed(rows, f"{key.hex() if isinstance(key, float) else key}:{page_id}")
+
+
+def _place(after: str | None) -> tuple[float, int] | None:
+    """Where a list of the table goes on: what it is sorted by, and the id of the last cluster."""
+    key, _, page_id = (after or "").partition(":")
+    if not page_id.isdecimal() or len(page_id) > 18:
+        return None
+    if _RANK.fullmatch(key):
+        return float.fromhex(key), int(page_id)
+    return (int(key), int(page_id)) if re.fullmatch(r"-?[0-9]{1,18}", key) else None
+
+
+def first_rank(connection: Connection) -> list[float]:
+    """The PageRank of the first page that has one: another one when PageRank was computed again."""
+    return list(connection.execute(select(_rank.pagerank).order_by(_rank.page_id).limit(1)).scalars())
+
+
+def _ranks(connection: Connection, page_ids: Sequence[int]) -> dict[int, float]:
+    rows = connection.execute(select(_rank.page_id, _rank.pagerank).where(_rank.page_id.in_(page_ids)))
+    return {row.page_id: row.pagerank for row in rows}
 
 
 def _sorted(grouped: Select[Any], size: ColumnElement[int], order: Order, after: str | None) -> Select[Any]:
@@ -286,13 +340,14 @@ def _sorted(grouped: Select[Any], size: ColumnElement[int], order: Order, after:
     return grouped.order_by(of_page if order is Order.OLDEST else of_page.desc())
 
 
-def _cluster_row(page: PageRow, duplicates: int) -> ClusterRow:
+def _cluster_row(page: PageRow, duplicates: int, pagerank: float | None) -> ClusterRow:
     return ClusterRow(
         key=page.key,
         url=page.url,
         host=page.host,
         kind=page.kind,
         duplicates=duplicates,
+        pagerank=pagerank,
         first_seen=page.first_seen,
         last_seen=page.last_seen,
         flagged_at=page.flagged_at,
@@ -390,28 +445,15 @@ def _weak_weights(value: int, weak_bits: bytes | None) -> dict[int, float]:
     return {number: round(float(weights[number]), 4) for number in weakest}
 
 
-def host(connection: Connection, name: str) -> Host | None:
-    """A host; None if no page of it is stored."""
-    of_host = _page.host == name
-    pages = connection.execute(select(func.count()).select_from(simhash_values).where(of_host)).scalar_one()
-    if not pages:
-        return None
-    duplicates = connection.execute(
-        select(func.count()).select_from(simhash_values).where(of_host, _page.kind == Kind.DUPLICATE.value)
-    ).scalar_one()
-    template = select(document_frequencies.c.pages).where(document_frequencies.c.host == name)
-    return Host(
-        name=name,
-        pages=Share(name, pages, duplicates),
-        folders=by_path_prefix(connection, Filters(host=name), most=_FOLDERS_OF)[:ROWS],
-        folders_of=min(pages, _FOLDERS_OF),
-        template_of=connection.execute(template).scalar(),
-    )
+def template_of(connection: Connection, name: str) -> int | None:
+    """From how many pages the template of a host is known; None: it is not."""
+    query = select(document_frequencies.c.pages).where(document_frequencies.c.host == name)
+    return connection.execute(query).scalar()
 
 
 def has_host(connection: Connection, name: str) -> bool:
     """Whether a page of a host is stored."""
-    query = select(_page.id).where(_page.host == name.lower()).limit(1)
+    query = select(_page.id).where(_page.host == name).limit(1)
     return connection.execute(query).scalar() is not None
 
 
@@ -449,28 +491,25 @@ def search(connection: Connection, text: str, after: str | None = None) -> Found
     """Pages whose URLs have a text, whatever the case of its letters; the page with this very URL comes
     first.
 
-    A call looks at 100,000 pages at most.
+    A call looks at 50,000 pages at most.
     """
     last = _numbers(after, 1)
     exact = [] if last else list(_pages(connection, _page.url_key == Address.of(text).key).values())
-    looked_at = (
-        select(_page.id, _page.url_key, _page.actual_url, _page.kind)
-        .where(_page.id > (last[0] if last else 0))
-        .order_by(_page.id)
-        .limit(_SEARCHED)
-        .subquery()
-    )
-    column = looked_at.c
+    looked_at = _page.id > (last[0] if last else 0)
+    # Not as a table in the query: MariaDB would write all these pages down first.
+    nth = select(_page.id).where(looked_at).order_by(_page.id).offset(_SEARCHED - 1).limit(1)
+    end = connection.execute(nth).scalar()
+    if end is not None:
+        looked_at &= _page.id <= end
     query = (
-        select(looked_at)
-        .where(func.lower(column.actual_url).contains(text.lower(), autoescape=True))
-        .order_by(column.id)
+        select(_page.id, _page.url_key, _page.actual_url, _page.kind)
+        .where(looked_at, func.lower(_page.actual_url).contains(text.lower(), autoescape=True))
+        .order_by(_page.id)
         .limit(ROWS)
     )
     rows = connection.execute(query).all()
-    ended = connection.execute(select(func.count(), func.max(column.id)).select_from(looked_at)).one()
-    searched_all = ended[0] < _SEARCHED and len(rows) < ROWS
-    next_id = rows[-1].id if len(rows) == ROWS else ended[1]
+    searched_all = end is None and len(rows) < ROWS
+    next_id = rows[-1].id if len(rows) == ROWS else end
     pages = [FoundPage(one.key, one.url, one.kind) for one in exact]
     pages += [
         FoundPage(bytes(row.url_key).hex(), row.actual_url, row.kind)
@@ -571,7 +610,7 @@ def _relations(
 
 def _numbers(after: str | None, count: int) -> tuple[int, ...] | None:
     """The numbers of a key of a list; None if it is none, and the list begins."""
-    parts = (after or "").split(".")
+    parts = (after or "").split(":")
     if len(parts) != count or not all(part.isdecimal() and len(part) < 19 for part in parts):
         return None
     return tuple(map(int, parts))

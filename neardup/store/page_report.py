@@ -201,6 +201,12 @@ def id_and_kind(connection: Connection, url: str) -> tuple[int, str] | None:
     return None if row is None else (row.id, row.kind)
 
 
+def ids_of_keys(connection: Connection, keys: Collection[bytes]) -> list[int]:
+    """The ids of the pages with these keys that are stored."""
+    query = select(simhash_values.c.id).where(simhash_values.c.url_key.in_(keys))
+    return list(connection.execute(query).scalars())
+
+
 def sketches_of(connection: Connection, urls: Collection[str], *, min_features: int) -> dict[str, bytes]:
     """Sketches by URL, of those URLs whose pages are stored and have so many distinct words."""
     page = simhash_values.c

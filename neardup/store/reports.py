@@ -106,9 +106,8 @@ def by_host(connection: Connection, filters: Filters) -> list[Share]:
     return _most_pages_first(Share(host, *count) for host, count in counts.items())
 
 
-def by_path_prefix(connection: Connection, filters: Filters, *, most: int | None = None) -> list[Share]:
-    """Pages by the first folder in which the URLs of a host differ; most pages first. ``most``: of so many
-    pages.
+def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
+    """Pages by the first folder in which the URLs of a host differ; most pages first.
 
     The folders that all pages of a host share say nothing: of a mirror in ``file:///data/mirror/`` the parts
     are what counts.
@@ -122,7 +121,6 @@ def by_path_prefix(connection: Connection, filters: Filters, *, most: int | None
             isouter=True,
         )
         .where(filters.condition())
-        .limit(most)
     )
     # Beginnings of URLs are far fewer than URLs: only these are taken apart.
     beginnings: dict[str, list[int]] = defaultdict(lambda: [0, 0])

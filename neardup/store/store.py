@@ -126,6 +126,10 @@ class Store:
         self.engine.dispose()
         self._patient_engine.dispose()
 
+    def of_scheme(self, scheme: str) -> Store:
+        """The same database, opened to store fingerprints of a scheme. SchemeMismatch: it has another one."""
+        return Store.open(self._url.render_as_string(hide_password=False), scheme=scheme, create=False)
+
     def begin_write(self, *, patiently: bool = False) -> AbstractContextManager[Connection]:
         """A transaction that is going to write; committed at the end of the block, rolled back if it raises.
 

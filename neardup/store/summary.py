@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from neardup.address import host_of
 from neardup.store import figures, reports
 from neardup.store.reports import Filters
+from neardup.store.types import stored_host
 from neardup.store.url_rules import BY_HAND, stored_rules
 from neardup.urls.rules import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -23,6 +26,9 @@ _Row = TypeVar("_Row")
 
 ROWS = 20
 """Rows of a table."""
+
+FOLDERS = 50
+"""Of a host, that are told on its own."""
 
 _DAYS = 60
 _CRAWLS = 30
@@ -102,18 +108,30 @@ class Summary:
     new_pages: Part[figures.NewPage]
 
 
-def summarise(store: Store, rule: Rule, progress: Callable[[str], None] = lambda _: None) -> Summary:
-    """Count all that the report shows; ``progress`` is told what is counted next.
+@dataclass(frozen=True, slots=True)
+class HostFigures:
+    """The pages of a host, and its folders with most pages."""
+
+    pages: reports.Share
+    folders: Part[reports.Share]
+
+
+def summarise(
+    store: Store, rule: Rule, progress: Callable[[str], None] = lambda _: None
+) -> tuple[Summary, Mapping[str, HostFigures]]:
+    """Count all that the report shows, and the same of each host; ``progress`` is told what is counted next.
 
     The whole store is read several times: some seconds for a million pages.
     """
     with store.reading() as connection:
         counted = _Counting(connection, progress)
+        hosts = counted("hosts", lambda on: reports.by_host(on, _ALL))
+        folders = counted("folders", lambda on: reports.by_path_prefix(on, _ALL))
         crawls = counted("crawls", _crawls)
         across_hosts = counted("sites", lambda on: reports.across_hosts(on, _ALL))
         newest, new_count, new_pages = counted("new pages", lambda on: figures.new_pages(on, limit=ROWS))
         days = counted("days", figures.by_day)
-        return Summary(
+        summary = Summary(
             location=store.location,
             made_at=datetime.now(UTC),
             max_distance=rule.max_distance,
@@ -121,8 +139,8 @@ def summarise(store: Store, rule: Rule, progress: Callable[[str], None] = lambda
             overview=counted("pages", lambda on: reports.overview(on, _ALL)),
             links_withheld=sum(crawl.links_withheld for crawl in crawls),
             requests_saved=sum(crawl.requests_saved for crawl in crawls),
-            hosts=_first(counted("hosts", lambda on: reports.by_host(on, _ALL))),
-            folders=_first(counted("folders", lambda on: reports.by_path_prefix(on, _ALL))),
+            hosts=_first(hosts),
+            folders=_first(folders),
             days=Part(days[-_DAYS:], len(days)),
             crawls=Part(crawls[: -_CRAWLS - 1 : -1], len(crawls)),
             distances=counted("distances", lambda on: reports.by_distance(on, _ALL)),
@@ -130,7 +148,7 @@ def summarise(store: Store, rule: Rule, progress: Callable[[str], None] = lambda
             evidence=counted("evidence", lambda on: reports.by_evidence(on, _ALL)),
             growth=counted("growth", lambda on: figures.growth(on, points=_POINTS)),
             curve=counted("requests", figures.curve),
-            clusters=counted("clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
+            clusters=counted("largest clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
             flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
             across_hosts=_first(across_hosts),
             across_domains=_first(reports.across_domains(across_hosts)),
@@ -138,6 +156,18 @@ def summarise(store: Store, rule: Rule, progress: Callable[[str], None] = lambda
             newest_crawl=newest,
             new_pages=Part(new_pages, new_count),
         )
+    return summary, _of_hosts(hosts, folders)
+
+
+def _of_hosts(hosts: Sequence[reports.Share], folders: Sequence[reports.Share]) -> dict[str, HostFigures]:
+    shown: dict[str, list[reports.Share]] = {share.name: [] for share in hosts}
+    totals = Counter[str]()
+    for folder in folders:  # those with most pages come first
+        name = stored_host(host_of(folder.name))
+        totals[name] += 1
+        if totals[name] <= FOLDERS:
+            shown.setdefault(name, []).append(folder)
+    return {share.name: HostFigures(share, Part(shown[share.name], totals[share.name])) for share in hosts}
 
 
 class _Counting:

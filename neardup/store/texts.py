@@ -28,25 +28,27 @@ def store_texts(connection: Connection, upsert: Insert, texts: Mapping[int, tupl
     connection.execute(upsert, rows)
 
 
-def text_of(connection: Connection, page_id: int) -> tuple[str, datetime] | None:
-    """The text of a page, and when it was seen; None if it is not kept, or cannot be read."""
-    return _text(connection, page_texts.c.page_id == page_id)
+def text_of(connection: Connection, page_id: int, *, most: int) -> tuple[str, datetime] | None:
+    """The first ``most`` bytes of the text of a page, and when it was seen; None if it is not kept, or cannot
+    be read.
+    """
+    return _text(connection, page_texts.c.page_id == page_id, most)
 
 
 def text_of_key(connection: Connection, key: bytes) -> str | None:
     """The text of the page with this ``url_key``; None as for :func:`text_of`."""
     page = select(simhash_values.c.id).where(simhash_values.c.url_key == key).scalar_subquery()
-    found = _text(connection, page_texts.c.page_id == page)
+    found = _text(connection, page_texts.c.page_id == page, _MOST_BYTES)
     return None if found is None else found[0]
 
 
-def _text(connection: Connection, condition: ColumnElement[bool]) -> tuple[str, datetime] | None:
+def _text(connection: Connection, condition: ColumnElement[bool], most: int) -> tuple[str, datetime] | None:
     query = select(page_texts.c.text, page_texts.c.seen_at).where(condition)
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
     try:
-        text = zlib.decompressobj().decompress(row.text, _MOST_BYTES)
+        text = zlib.decompressobj().decompress(row.text, most)
     except zlib.error:
         return None
     return text.decode("utf-8", "replace"), row.seen_at

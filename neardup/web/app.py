@@ -7,6 +7,8 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -55,9 +57,15 @@ _DOING: Mapping[str, View] = {
     "/page/{key}/decide": decide.about_page,
     "/decisions/{number}/undo": decide.undo,
     "/check": checking.check,
-    "/thresholds": thresholds.preview,
+    "/thresholds": thresholds.try_out,
 }
 """Views that a form leads to."""
+
+_LOOK_AT_ONCE = 20
+_DO_AT_ONCE = 8
+"""Requests whose views run at once; more wait. A view that fetches from a slow server waits for minutes,
+whether its browser waits or has gone, and must not keep others from looking.
+"""
 
 _MOST_FIELDS = 50
 _STATIC_PATH = "/static"
@@ -67,10 +75,13 @@ _STATUS = {NotFound: 404, BadRequest: 400, Overtaken: 409, DatabaseUnavailable: 
 
 def application(site: Site, *, names: frozenset[str] = frozenset()) -> ASGIApp:
     """The page of a store, behind its guard. ``names``: host names by which it may be asked."""
+    looking, doing = CapacityLimiter(_LOOK_AT_ONCE), CapacityLimiter(_DO_AT_ONCE)
     routes: list[Route | Mount] = [
-        Route(path, _endpoint(site, view, "GET"), methods=["GET"]) for path, view in _LOOKING.items()
+        Route(path, _endpoint(site, view, "GET", looking), methods=["GET"]) for path, view in _LOOKING.items()
     ]
-    routes += [Route(path, _endpoint(site, view, "POST"), methods=["POST"]) for path, view in _DOING.items()]
+    routes += [
+        Route(path, _endpoint(site, view, "POST", doing), methods=["POST"]) for path, view in _DOING.items()
+    ]
     routes += [
         Route(LOGIN, _login_page(site), methods=["GET"]),
         Route(LOGIN, _login(site), methods=["POST"]),
@@ -80,12 +91,12 @@ def application(site: Site, *, names: frozenset[str] = frozenset()) -> ASGIApp:
     return Guard(made, site.secret, names=names, open_paths=(f"{_STATIC_PATH}/",))
 
 
-def _endpoint(site: Site, view: View, method: str) -> Any:
+def _endpoint(site: Site, view: View, method: str, limiter: CapacityLimiter) -> Any:
     async def answer(request: Request) -> Response:
         try:
             form: dict[str, Any] = {} if method == "GET" else await _form(site, request)
             asked = Asked(request.path_params, request.query_params, form)
-            answered = await run_in_threadpool(view, site, asked)
+            answered = await run_sync(view, site, asked, limiter=limiter)
         except TooLarge:
             answered = _failure("The request is too large.", 413)
         except NeardupError as exc:

@@ -1,6 +1,6 @@
 """The form of Khan & Ali: a page goes in, and out comes what the store has like it. Each step is timed.
 
-Nothing is stored.
+Nothing is stored unless the form asks for it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from neardup.address import Address
+from neardup.collection.keep import keep
 from neardup.collection.lookup import Checked, known_pages, look_up
 from neardup.store import page_report
 from neardup.web.site import Answer, BadRequest
@@ -31,11 +33,21 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """The page that was stored because somebody asked for it, as that of a crawl of its own."""
+
+    key: str
+    kind: str
+    crawl_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was found about a page, and what finding it took."""
+    """What was found about a page, and what finding it took; ``stored`` is None unless it was asked for."""
 
     checked: Checked
     steps: list[Step]
+    stored: Stored | None
 
 
 def form(site: Site, asked: Asked) -> Answer:
@@ -45,14 +57,22 @@ def form(site: Site, asked: Asked) -> Answer:
 def check(site: Site, asked: Asked) -> Answer:
     with site.store.looking() as connection:
         stored = page_report.stored_scheme(connection)
-    reader = site.options.make_reader()
+    reader = site.options.make_reader(keeps_text=site.reader.keeps_text)
     if stored is not None and stored != str(reader.scheme):
         raise BadRequest(f"the store has pages of the scheme {stored}, these settings are of {reader.scheme}")
     url, reading, fetched = _read(site, reader, asked)
+    to_store = asked.form.get("store") == "yes"
+    if to_store and url == _UNNAMED:
+        raise BadRequest("a page is stored by its URL: give one with the HTML")
     started = perf_counter()
     known = known_pages(site.store, site.options, reader)
     loaded = perf_counter()
     found = look_up(known, url, reading, limit=_MOST_SHOWN)
+    looked_up = perf_counter()
+    kept: Stored | None = None
+    if to_store:
+        crawl_id, verdict = keep(known, url, reading, site.settings)
+        kept = Stored(Address.of(url).key.hex(), verdict.kind.value, crawl_id)
     seconds = reader.seconds
     steps = [
         Step("fetch", fetched),
@@ -61,9 +81,11 @@ def check(site: Site, asked: Asked) -> Answer:
         Step("fingerprint", seconds.simhash),
         Step("sketch", seconds.sketch),
         Step("load what is known", loaded - started),
-        Step("look up", perf_counter() - loaded),
+        Step("look up", looked_up - loaded),
     ]
-    return _answer(Outcome(found, steps), asked)
+    if kept is not None:
+        steps.append(Step("store", perf_counter() - looked_up))
+    return _answer(Outcome(found, steps, kept), asked)
 
 
 def _read(site: Site, reader: Reader, asked: Asked) -> tuple[str, Reading, float]:

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from threading import Lock, Thread
+from threading import Condition, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from neardup.collection.stored_mirrors import mirrors_of
 from neardup.errors import NeardupError
-from neardup.store.summary import Summary, summarise
+from neardup.store.cluster_table import ClusterTable
+from neardup.store.explore import first_rank
+from neardup.store.summary import summarise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from neardup.collection.mirrors import Mirror
     from neardup.detection.rule import Rule
     from neardup.store.store import Store
+    from neardup.store.summary import HostFigures, Summary
+
+CLUSTERS = "clusters"
+"""What is counted first."""
 
 _SHARE = 10
 """Counting takes a tenth of the time at most, while a crawl writes."""
 
 
 class Counted(NamedTuple):
-    """The last figures; ``counting`` says what is counted now, None if nothing is."""
+    """All that is counted of a store, ``hosts`` by their names."""
 
-    summary: Summary | None
+    summary: Summary
+    hosts: Mapping[str, HostFigures]
+    mirrors: list[Mirror]
+
+
+class Current(NamedTuple):
+    """The last figures, None before the first; ``counting`` says what is counted now, None if nothing is."""
+
+    counted: Counted | None
     counting: str | None
+
+
+def count(store: Store, rule: Rule, progress: Callable[[str], None]) -> Counted:
+    """Count all that a report shows; ``progress`` is told what is counted next."""
+    summary, hosts = summarise(store, rule, progress)
+    progress("mirrors")
+    return Counted(summary, hosts, mirrors_of(store).found)
 
 
 class Figures:
@@ -29,27 +54,44 @@ class Figures:
 
     def __init__(self, store: Store, rule: Rule) -> None:
         self._store, self._rule = store, rule
-        self._lock = Lock()
+        self._lock = Condition()
         self._thread: Thread | None = None
-        self._summary: Summary | None = None
+        self._counted: Counted | None = None
+        self._clusters: ClusterTable | None = None
+        self._clusters_state: list[Any] | None = None
+        self._seen: list[Any] = []
+        """The state of the store when it was asked for last."""
         self._counting: str | None = None
         self._state: list[list[Any]] | None = None
         self._next = 0.0
         self._failure: NeardupError | None = None
 
-    def current(self) -> Counted:
+    def current(self) -> Current:
         """What is known now. NeardupError: counting has failed; the next call tries again."""
-        state = self._store.state(but=0)
+        with self._store.looking() as connection:
+            # PageRank is of no crawl.
+            state = [*self._store.state(but=0), first_rank(connection)]
         with self._lock:
+            self._seen = state
             failure, self._failure = self._failure, None
             if failure is not None:
                 raise failure
-            is_old = self._summary is None or (state != self._state and monotonic() >= self._next)
+            is_old = self._counted is None or (state != self._state and monotonic() >= self._next)
             if is_old and self._thread is None:
-                self._counting = "pages"
+                self._counting = CLUSTERS
                 self._thread = Thread(target=self._count, args=(state,), daemon=True, name="neardup figures")
                 self._thread.start()
-            return Counted(self._summary, self._counting)
+            return Current(self._counted, self._counting)
+
+    def clusters(self, patience: float) -> tuple[ClusterTable | None, bool]:
+        """All clusters as they were read last, and whether they are still so. None: they are not read yet.
+
+        What is being read is waited for, so many seconds. NeardupError: as :meth:`current`.
+        """
+        self.current()
+        with self._lock:
+            self._lock.wait_for(lambda: self._counting != CLUSTERS, patience)
+            return self._clusters, self._clusters_state == self._seen
 
     def wait(self) -> None:
         """Until what is being counted is counted."""
@@ -59,18 +101,25 @@ class Figures:
 
     def _count(self, state: list[list[Any]]) -> None:
         started = monotonic()
-        summary: Summary | None = None
+        counted: Counted | None = None
         failure: NeardupError | None = None
         try:
-            summary = summarise(self._store, self._rule, self._tell)
+            with self._store.reading() as connection:
+                clusters = ClusterTable.load(connection)
+            with self._lock:
+                self._clusters, self._clusters_state = clusters, state
+            counted = count(self._store, self._rule, self._tell)
         except NeardupError as exc:
             failure = exc
         finally:
             with self._lock:
-                if summary is not None:
-                    self._summary, self._state = summary, state
+                if counted is not None:
+                    self._counted, self._state = counted, state
                 self._failure, self._counting, self._thread = failure, None, None
                 self._next = monotonic() + _SHARE * (monotonic() - started)
+                self._lock.notify_all()
 
     def _tell(self, what: str) -> None:
-        self._counting = what
+        with self._lock:
+            self._counting = what
+            self._lock.notify_all()

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 60_000
 """Of each text, that are compared."""
+
+MOST_CHARACTERS = 1_000_000
+"""Of each text, that are compared: a word may have any length."""
 
 _LONGEST_PART = 800
 """Words of a part that difflib compares: some 10 ms."""
@@ -75,19 +79,26 @@ class Differences:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text for people, each with the space that follows it.
+    """The first words of a text for people, each with the space that follows it: one more than are compared,
+    at most.
 
     >>> words_of("Zwei  Wörter, 中文 b")
     ['Zwei  ', 'Wörter, ', '中', '文 ', 'b']
     """
-    return _WORD.findall(text)
+    return [found[0] for found in islice(_WORD.finditer(text), MOST_WORDS + 1)]
 
 
 def differences(
-    a: Sequence[str], b: Sequence[str], templates: tuple[Sequence[bool], Sequence[bool]] | None = None
+    a: Sequence[str],
+    b: Sequence[str],
+    templates: tuple[Sequence[bool], Sequence[bool]] | None = None,
+    *,
+    is_cut: bool = False,
 ) -> Differences:
-    """Compare two texts given by their words; ``templates`` says of each word whether it is template."""
-    is_cut = max(len(a), len(b)) > MOST_WORDS
+    """Compare two texts given by their words; ``templates`` says of each word whether it is template, and
+    ``is_cut`` whether the texts have more.
+    """
+    is_cut |= max(len(a), len(b)) > MOST_WORDS
     a, b = a[:MOST_WORDS], b[:MOST_WORDS]
     dim = templates or ([False] * len(a), [False] * len(b))
     blocks: list[Block] = []

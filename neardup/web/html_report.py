@@ -27,10 +27,11 @@ def write(store: Store, rule: Rule, path: Path, progress: Callable[[str], None] 
     Raises ConfigurationError if the extra is missing, NeardupError if the file cannot be written.
     """
     check(f"the report {path}")
-    from neardup.store.summary import summarise  # noqa: PLC0415  # crawls without a report do not pay for it
+    from neardup.web.counting import count  # noqa: PLC0415  # crawls without a report do not pay for it
     from neardup.web.pages import report_file  # noqa: PLC0415
 
-    text = report_file(summarise(store, rule, progress))
+    counted = count(store, rule, progress)
+    text = report_file(counted.summary, counted.mirrors)
     unfinished = path.with_name(f".{path.name}.part")
     try:
         unfinished.write_text(text, encoding="utf-8", errors="replace")

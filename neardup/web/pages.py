@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import neardup
 from neardup.address import Address, is_web
+from neardup.store.summary import ROWS, Part
 from neardup.web import svg
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from neardup.collection.mirrors import Mirror
     from neardup.store.summary import Summary
 
 STATIC = Path(__file__).parent / "static"
@@ -142,10 +144,18 @@ def charts(summary: Summary) -> dict[str, Markup]:
     }
 
 
-def report_file(summary: Summary) -> str:
+def first_mirrors(mirrors: list[Mirror]) -> Part[Mirror]:
+    """As many as the report shows."""
+    return Part(mirrors[:ROWS], len(mirrors))
+
+
+def report_file(summary: Summary, mirrors: list[Mirror]) -> str:
     """The report as one file, which asks for nothing else."""
-    style = (STATIC / "style.css").read_text("utf-8")
-    return render("file.html", summary=summary, charts=charts(summary), style=_Plain(style), live=False)
+    style = _Plain((STATIC / "style.css").read_text("utf-8"))
+    shown = first_mirrors(mirrors)
+    return render(
+        "file.html", summary=summary, mirrors=shown, charts=charts(summary), style=style, live=False
+    )
 
 
 class _Plain(str):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from typing import Protocol
 
     from neardup.detection.detector import DetectorOptions
     from neardup.detection.rule import Rule
@@ -16,24 +17,32 @@ if TYPE_CHECKING:
     from neardup.store.store import Store
     from neardup.web.counting import Figures
     from neardup.web.security import Secret
+    from neardup.web.trials import Trials
+
+    class Fetch(Protocol):
+        """Gets the page of a URL, or of one that is stored; NeardupError says why there is none."""
+
+        def __call__(self, page: str, /, *, as_stored: bool = ...) -> Response: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """One store on the live page.
 
-    ``fetch`` gets the page of a URL that nobody vouches for, and raises NeardupError. ``person`` is who
-    decides, as the rows say.
+    ``fetch`` gets the page of a URL that nobody vouches for. ``person`` is who
+    decides, as the rows say. ``settings`` are recorded with a page that somebody stores.
     """
 
     store: Store
     rule: Rule
     figures: Figures
+    trials: Trials
     secret: Secret
     options: DetectorOptions
     reader: Reader
-    fetch: Callable[[str], Response]
+    fetch: Fetch
     person: str
+    settings: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

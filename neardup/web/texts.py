@@ -14,7 +14,7 @@ from neardup.store import texts
 from neardup.store.frequencies import frequencies_of
 from neardup.store.types import stored_host
 from neardup.text.visible_text import parse
-from neardup.web.differences import Differences, differences, words_of
+from neardup.web.differences import MOST_CHARACTERS, Differences, differences, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from neardup.fingerprint.reader import Reader
     from neardup.store.explore import PageRow
     from neardup.web.site import Site
+
+
+_BYTES_READ = 4 * MOST_CHARACTERS + 4
+"""Of a kept text: enough to tell whether it has more characters than are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,13 @@ class Compared:
 def kept_text(site: Site, page: PageRow) -> PageText | None:
     """The text of a page as a crawl kept it."""
     with site.store.looking() as connection:
-        kept = texts.text_of(connection, page.page_id)
+        kept = texts.text_of(connection, page.page_id, most=_BYTES_READ)
     return None if kept is None else PageText(page.url, *kept, kept=True)
 
 
 def todays_text(site: Site, page: PageRow) -> PageText:
     """The text of a page, which is fetched; NeardupError says why there is none."""
-    response = site.fetch(page.url)
+    response = site.fetch(page.url, as_stored=True)
     site.reader.limits.check_size(response.body)
     site.reader.limits.check_html(response.text)
     root = parse(response.text)
@@ -67,7 +71,7 @@ def compare(site: Site, a: PageText, b: PageText) -> Compared:
     hosts = [stored_host(host_of(page.url)) for page in (a, b)]
     with site.store.looking() as connection:
         known = frequencies_of(connection, hosts)
-    words = words_of(a.text), words_of(b.text)
+    words = words_of(a.text[:MOST_CHARACTERS]), words_of(b.text[:MOST_CHARACTERS])
     marks = [
         _template(site.reader, known.of(host), of_page) for host, of_page in zip(hosts, words, strict=True)
     ]
@@ -75,7 +79,9 @@ def compare(site: Site, a: PageText, b: PageText) -> Compared:
         at=(a.at, b.at),
         kept=a.kept and b.kept,
         template_known=all(known.of(host) is not None for host in hosts),
-        differences=differences(*words, (marks[0], marks[1])),
+        differences=differences(
+            *words, (marks[0], marks[1]), is_cut=max(len(a.text), len(b.text)) > MOST_CHARACTERS
+        ),
     )
 
 

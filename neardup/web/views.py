@@ -10,28 +10,38 @@ from neardup.store import deciding, explore
 from neardup.store.explore import ClusterFilters, Order
 from neardup.store.summary import url_rules
 from neardup.web import svg
-from neardup.web.pages import charts, to
+from neardup.web.pages import charts, first_mirrors, to
 from neardup.web.site import Answer, Asked, BadRequest, NotFound, Redirect, Site
 from neardup.web.texts import Compared, compare, kept_text, todays_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from neardup.store.explore import ClusterRow, Listed
+
     View = Callable[[Site, Asked], Answer | Redirect]
+
+_PATIENCE = 0.1
+"""Seconds that a view waits for what is counted: small stores are counted by then."""
 
 _COUNT_AGAIN = {"Refresh": "2"}
 
 
 def overview(site: Site, asked: Asked) -> Answer:
-    counted = site.figures.current()
+    counted, counting = site.figures.current()
     with site.store.looking() as connection:
         running = [row for row in explore.crawl_list(connection).rows if row.finished_at is None]
     return Answer(
         template="overview.html",
         title="Overview",
-        data={"summary": counted.summary, "counting": counted.counting, "running": running},
-        headers=_COUNT_AGAIN if counted.summary is None else {},
-        values={"charts": None if counted.summary is None else charts(counted.summary)},
+        data={
+            "summary": None if counted is None else counted.summary,
+            "mirrors": None if counted is None else first_mirrors(counted.mirrors),
+            "counting": counting,
+            "running": running,
+        },
+        headers=_COUNT_AGAIN if counted is None else {},
+        values={"charts": None if counted is None else charts(counted.summary)},
     )
 
 
@@ -50,13 +60,26 @@ def clusters(site: Site, asked: Asked) -> Answer:
         most=asked.whole_number("most"),
         order=Order(order),
     )
+    found: Listed[ClusterRow] | None
     with site.store.looking() as connection:
-        found = explore.clusters(connection, filters, asked.text("after"))
+        ranked = bool(explore.first_rank(connection))
+        table, is_current = site.figures.clusters(0.0 if filters.has_index else _PATIENCE)
+        if table is not None and (is_current or not filters.has_index):
+            found = explore.clusters_of(connection, table, filters, asked.text("after"))
+        elif filters.has_index:
+            found = explore.clusters(connection, filters, asked.text("after"))
+        else:
+            found = None
     return Answer(
         template="clusters.html",
         title="Clusters",
         data={"filters": filters, "clusters": found},
-        values={"kinds": [kind.value for kind in CANONICAL], "orders": [one.value for one in Order]},
+        headers=_COUNT_AGAIN if found is None else {},
+        values={
+            "kinds": [kind.value for kind in CANONICAL],
+            "orders": [one.value for one in Order if ranked or one is not Order.PAGERANK],
+            "ranked": ranked,
+        },
     )
 
 
@@ -134,12 +157,26 @@ def _pair_answer(site: Site, asked: Asked, found: explore.Pair, compared: Compar
 
 def host(site: Site, asked: Asked) -> Answer:
     name = asked.query.get("name", "")  # files have none
+    counted, counting = site.figures.current()
     with site.store.looking() as connection:
-        found = explore.host(connection, name)
+        if not explore.has_host(connection, name):
+            raise NotFound("no page of this host is stored")
+        template_of = explore.template_of(connection, name)
         rules = url_rules(connection, host=name)[: explore.ROWS]
-    if found is None:
-        raise NotFound("no page of this host is stored")
-    return Answer(template="host.html", title="Host", data={"host": found, "rules": rules})
+    mirrors = [] if counted is None else [one for one in counted.mirrors if name and one.is_of(name)]
+    return Answer(
+        template="host.html",
+        title="Host",
+        data={
+            "name": name,
+            "figures": None if counted is None else counted.hosts.get(name),
+            "counting": counting,
+            "template_of": template_of,
+            "rules": rules,
+            "mirrors": mirrors[: explore.ROWS],
+        },
+        headers=_COUNT_AGAIN if counted is None else {},
+    )
 
 
 def crawls(site: Site, asked: Asked) -> Answer:
@@ -154,7 +191,7 @@ def search(site: Site, asked: Asked) -> Answer | Redirect:
     if text is None:
         return Redirect("/")
     with site.store.looking() as connection:
-        if "/" not in text and explore.has_host(connection, text):
+        if "/" not in text and explore.has_host(connection, text.lower()):
             return Redirect(to("/host", name=text.lower()))
         found = explore.search(connection, text, asked.text("after"))
     return Answer(template="search.html", title="Search", data={"text": text, "found": found})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sqlalchemy as sa
 
+from neardup.cli.main import main
 from neardup.detection.document_frequencies import DocumentFrequencies
 from neardup.store import migrate
 from neardup.store.engine import database_url as checked
@@ -18,6 +19,7 @@ from neardup.text.headline import none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from neardup.detection.verdict import Verdict
     from neardup.store.page_links import StoredLinks
@@ -36,6 +38,13 @@ def upgraded(url: str) -> str:
         migrate.upgrade(connection)
     engine.dispose()
     return url
+
+
+def copy_store(source: str, target: str, folder: Path) -> None:
+    """All rows of a database into another, by ``neardup db export`` and ``import``."""
+    file = str(folder / "rows.jsonl")
+    assert main(["db", "export", "--database", source, file]) == 0
+    assert main(["db", "import", "--database", target, file]) == 0
 
 
 def write(

@@ -19,6 +19,7 @@ from neardup.web.app import application
 from neardup.web.counting import Figures
 from neardup.web.security import Secret
 from neardup.web.site import Site as Served
+from neardup.web.trials import Trials
 from tests.support.crawling import Page, Site, crawl
 from tests.support.places import PAGES
 
@@ -69,18 +70,21 @@ def served(url: str, *, private: bool = True, person: str = "ada") -> Iterator[S
     reader = options.make_reader()
     with Store.open(url, scheme=None, create=False) as store:
         rule = options.make_rule(reader.features)
-        figures = Figures(store, rule)
+        figures, trials = Figures(store, rule), Trials(store, rule)
         yield Served(
             store=store,
             rule=rule,
             figures=figures,
+            trials=trials,
             secret=Secret(TOKEN),
             options=options,
             reader=reader,
             fetch=partial(fetch, private=private, trusted=False),
             person=person,
+            settings={},
         )
         figures.wait()
+        trials.stop()
 
 
 class Browser:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from neardup.cli.main import main
+from tests.support.databases import MYSQL_SLOWLY, new_database
+from tests.support.stores import copy_store, upgraded
 from tests.support.web import HOSTILE, Browser, browsing, keys, served
 
 if TYPE_CHECKING:
@@ -28,6 +32,37 @@ def seen(browser: Browser, path: str) -> str:
     found = re.search(r'name="seen" value="([^"]*)"', browser.get(path).text)
     assert found is not None
     return unescape(found[1])
+
+
+@pytest.mark.parametrize("backend", MYSQL_SLOWLY)
+def test_of_two_people_who_decide_at_once_one_is_told(backend: str, filled: str, tmp_path: Path) -> None:
+    with new_database(backend, tmp_path) as url:
+        copy_store(filled, upgraded(url), tmp_path)
+        with (
+            served(url, person="ada") as adas,
+            served(url, person="bob") as bobs,
+            browsing(adas) as ada,
+            browsing(bobs) as bob,
+        ):
+            path = "/pair/{}/{}".format(*keys(ada, "clang-14/Tooling"))
+            forms = [
+                (one, {"form_token": one.form_token(), "seen": seen(one, path), "decision": decision})
+                for one, decision in ((ada, "different"), (bob, "same"))
+            ]
+            together = Barrier(2)
+
+            def decide(one: Browser, fields: dict[str, str]) -> int:
+                together.wait()
+                return one.ask("POST", f"{path}/decide", data=fields).status_code
+
+            with ThreadPoolExecutor(2) as threads:
+                answers = list(threads.map(lambda form: decide(*form), forms))
+            rows = ada.json("/decisions")["decisions"]["rows"]
+            late = (ada, bob)[answers.index(409)].post(f"{path}/decide", decision="same")
+
+    assert sorted(answers) == [303, 409]
+    assert [row["decided_by"] for row in rows] == [("ada", "bob")[answers.index(303)]]
+    assert late.status_code == 303  # who has looked again decides
 
 
 def test_made_and_undone(

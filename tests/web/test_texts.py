@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
+from datetime import UTC, datetime
 from html import unescape
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from neardup.store.store import Store
 from tests.support.crawling import serve
 from tests.support.databases import SERVERS_SLOWLY, new_database
 from tests.support.stores import upgraded
-from tests.support.web import browsing, fill, keys, served
+from tests.support.web import WORDS, browsing, fill, keys, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,57 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     """As everywhere, but with the servers among the slow tests."""
     with new_database(request.param, tmp_path) as url:
         yield url
+
+
+def test_of_texts_of_50_megabytes_the_beginnings_are_compared(own_url: str) -> None:
+    with served(own_url) as page_site, browsing(page_site) as browser:
+        duplicate, canonical = keys(browser, "clang-14/Tooling")
+        with page_site.store.begin_write() as connection:
+            for key, part in ((duplicate, b"one word after "), (canonical, b"x" * 10_000)):
+                page = sa.select(simhash_values.c.id).where(simhash_values.c.url_key == bytes.fromhex(key))
+                row = {
+                    "page_id": connection.execute(page).scalar_one(),
+                    "text": zlib.compress(part * (50_000_000 // len(part)), 1),
+                    "seen_at": datetime.now(UTC),
+                }
+                connection.execute(sa.insert(page_texts).values(row))
+        shown = browser.get(f"/pair/{duplicate}/{canonical}")
+        found = browser.json(f"/pair/{duplicate}/{canonical}")["texts"]["differences"]
+
+    assert "Only the beginnings of these long texts are compared" in shown.text
+    assert (found["words_a"], found["words_b"], found["is_cut"]) == (60_000, 1, True)
+    assert 1_000_000 < len(shown.content) < 3_000_000
+
+
+def test_of_a_page_of_50_megabytes_the_view_says_that_it_is_too_large(own_url: str) -> None:
+    with serve() as site, served(own_url) as page_site, browsing(page_site) as browser:
+        keys_of = []
+        for number in range(2):
+            site.add(f"/{number}", "long text " * 5_000_000)
+            fields = {"url": f"{site.url}/{number}", "html": f"<p>{WORDS} {number}", "store": "yes"}
+            answer = browser.post("/check", **fields, headers={"Accept": "application/json"})
+            keys_of.append(answer.json()["outcome"]["stored"]["key"])
+        shown = browser.post("/pair/{}/{}".format(*keys_of))
+
+    assert shown.status_code == 200
+    assert "too large to be judged" in shown.text
+    assert len(shown.content) < 100_000
+
+
+def test_a_stored_url_is_fetched_as_it_is_stored(own_url: str) -> None:
+    """Scrapy writes %27 in a query. Archives have the apostrophe, and a server may know only that."""
+    paths = ["/it's?of='a'", "/it's?of=%27b%27"]
+    with serve() as site, served(own_url) as page_site, browsing(page_site) as browser:
+        stored = []
+        for number, path in enumerate(paths):
+            site.add(path, f"{WORDS} page {number}")
+            fields = {"url": site.url + path, "html": f"<p>{WORDS} page {number}", "store": "yes"}
+            answer = browser.post("/check", **fields, headers={"Accept": "application/json"})
+            stored.append(answer.json()["outcome"]["stored"]["key"])
+        shown = browser.post("/pair/{}/{}".format(*stored), layout="inline")
+
+    assert site.requested == paths
+    assert "<del>0</del>" in shown.text
 
 
 def test_kept_texts_are_those_that_were_compared(database_url: str) -> None:
@@ -71,8 +124,8 @@ def test_a_damaged_text_is_none(tmp_path: Path) -> None:
             connection.execute(sa.update(page_texts).values(text=b"no zlib"))
             page_id = connection.execute(sa.select(sa.func.min(simhash_values.c.id))).scalar_one()
         with store.reading() as connection:
-            assert texts.text_of(connection, page_id) is None
-            assert texts.text_of(connection, 0) is None
+            assert texts.text_of(connection, page_id, most=100) is None
+            assert texts.text_of(connection, 0, most=100) is None
 
 
 def test_pairs_are_exported_with_kept_texts(tmp_path: Path) -> None:

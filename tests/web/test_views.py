@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import pkgutil
 import re
 from dataclasses import is_dataclass
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
 
+from neardup.cli.main import main
 from neardup.collection.lookup import Checked, Resemblance
+from neardup.collection.mirrors import Mirror
 from neardup.collection.rethreshold import Example
 from neardup.store import deciding, explore, summary
-from neardup.store.schema import simhash_values
+from neardup.store.cluster_table import ClusterTable
+from neardup.store.explore import Order
+from neardup.store.schema import page_ranks, simhash_values
 from neardup.web import checking
 from neardup.web.app import _LOOKING
+from tests.support.databases import MYSQL_SLOWLY, new_database
 from tests.support.places import ROOT
-from tests.support.web import HOSTILE, Elements, keys
+from tests.support.stores import copy_store, upgraded
+from tests.support.web import HOSTILE, Elements, browsing, keys, served
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from neardup.web.site import Site as Served
     from tests.support.web import Browser
 
@@ -38,7 +48,9 @@ def test_overview_comes_when_it_is_counted(browser: Browser, page_site: Served) 
     assert data["counting"] is None
 
 
-def test_clusters_with_each_filter(browser: Browser) -> None:
+def test_clusters_with_each_filter(browser: Browser, page_site: Served) -> None:
+    browser.get("/clusters", kind="new")
+    page_site.figures.wait()
     every = browser.json("/clusters")["clusters"]["rows"]
     host = every[0]["host"]
 
@@ -51,6 +63,11 @@ def test_clusters_with_each_filter(browser: Browser) -> None:
     assert found(host=host, kind="new", crawl=1, least=1, most=100) == [row["key"] for row in every]
     assert found(host="other.example") == found(kind="changed") == found(crawl=2) == found(least=1000) == []
     assert found(order="newest") == found(order="oldest")[::-1]
+    for order in Order:  # the table of all clusters and the database agree
+        if order is not Order.PAGERANK:
+            assert found(order=order.value, kind="new", most=1) == found(order=order.value, most=1)
+    assert found(kind="new", host="other.example") == found(kind="new", crawl=2) == []
+    assert found(kind="new", least=2, crawl=1, host=host) == found(least=2)
     assert set(found(most=1)) == {row["key"] for row in every if row["duplicates"] == 1}
 
 
@@ -134,12 +151,15 @@ def test_page_that_is_not_there_any_more(browser: Browser, page_site: Served) ->
     assert "HTTP status 404" in shown.text
 
 
-def test_host_crawls_and_search(browser: Browser) -> None:
+def test_host_crawls_and_search(browser: Browser, page_site: Served) -> None:
+    browser.get("/host", name="127.0.0.1")
+    page_site.figures.wait()
     host = browser.json("/host", name="127.0.0.1")
     crawls = browser.json("/crawls")["crawls"]["rows"]
 
-    assert host["host"]["pages"]["pages"] == 29
-    assert {folder["name"].rsplit("/", 2)[1] for folder in host["host"]["folders"]} >= {"clang-13", "ar"}
+    assert host["figures"]["pages"]["pages"] == 29
+    folders = host["figures"]["folders"]["rows"]
+    assert {folder["name"].rsplit("/", 2)[1] for folder in folders} >= {"clang-13", "ar"}
     assert [(row["crawl_id"], row["pages"], row["finish_reason"]) for row in crawls] == [(1, 29, "finished")]
     assert browser.get("/host", name="127.0.0.1").status_code == browser.get("/crawls").status_code == 200
     assert browser.get("/search", q="127.0.0.1").headers["Location"] == "/host?name=127.0.0.1"
@@ -148,6 +168,33 @@ def test_host_crawls_and_search(browser: Browser) -> None:
     assert browser.json("/search", q="100%_")["found"]["pages"]["rows"] == []
     url = browser.json("/search", q="clang-13/FAQ")["found"]["pages"]["rows"][0]["url"]
     assert browser.json("/search", q=url)["found"]["pages"]["rows"][0]["url"] == url
+
+
+def test_mirrors_of_a_host_and_in_each_report(
+    browser: Browser, page_site: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    browser.get("/")
+    page_site.figures.wait()
+    (mirror,) = browser.json("/host", name="127.0.0.1")["mirrors"]
+    everywhere = browser.json("/")["mirrors"]
+    url = f"sqlite:///{page_site.store.location}"
+    assert main(["report", "--database", url, "--html", str(tmp_path / "r.html")]) == 0
+    capsys.readouterr()
+    told = {}
+    for more in ("", "--host=127.0.0.1", "--host=other.example", "--since=2020-01-01"):
+        assert main(["report", "--database", url, "--format=json", *filter(None, [more])]) == 0
+        told[more] = json.loads(capsys.readouterr().out).get("mirrors")
+
+    sides = [mirror["first"].partition("/")[2], mirror["second"].partition("/")[2]]
+    assert sides == ["clang-13/", "clang-14/"]
+    assert (everywhere["rows"], everywhere["total"]) == ([mirror], 1)
+    assert mirror["first"] in browser.get("/host", name="127.0.0.1").text
+    assert mirror["second"] in (tmp_path / "r.html").read_text("utf-8")
+    (row,) = told[""]
+    assert told["--host=127.0.0.1"] == [row]
+    assert (row["first"], row["class"]) == (mirror["first"], mirror["kind"])
+    assert told["--host=other.example"] == []
+    assert told["--since=2020-01-01"] is None  # mirrors are told by all pages
 
 
 @pytest.mark.parametrize(
@@ -186,6 +233,61 @@ def test_lists_go_on_by_key(browser: Browser, monkeypatch: pytest.MonkeyPatch) -
     assert "Go on" in browser.get("/clusters").text
 
 
+@pytest.mark.parametrize("backend", MYSQL_SLOWLY)
+def test_clusters_by_pagerank(
+    backend: str, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neardup.store.explore.ROWS", 3)
+    with new_database(backend, tmp_path) as url:
+        copy_store(filled, upgraded(url), tmp_path)
+        with served(url) as page_site, browsing(page_site) as browser:
+            assert "PageRank" not in browser.get("/clusters").text
+            sizes = {row["key"]: row["duplicates"] for row in _every(browser, "largest")}
+            ids = [row["key"] for row in _every(browser, "oldest")]
+            # Two have the same, one has none, and none is a short number.
+            ranks = [1 / 3 + 0.1 * (number % 2) for number in range(len(ids) - 1)]
+            with page_site.store.begin_write() as connection:
+                for key, rank in zip(ids, ranks, strict=False):
+                    page = sa.select(simhash_values.c.id)
+                    its = simhash_values.c.url_key == bytes.fromhex(key)
+                    page_id = connection.execute(page.where(its)).scalar_one()
+                    connection.execute(sa.insert(page_ranks).values(page_id=page_id, pagerank=rank))
+            while not page_site.figures.clusters(1.0)[1]:
+                sleep(0.02)  # counting takes a tenth of the time at most
+            rows = _every(browser, "pagerank")
+            assert "highest PageRank first" in browser.get("/clusters").text
+
+    assert [row["key"] for row in rows] == [*ids[1:-1:2], *ids[0:-1:2], ids[-1]]
+    assert rows[-1]["pagerank"] is None
+    assert {row["key"]: row["duplicates"] for row in rows} == sizes
+
+
+def _every(browser: Browser, order: str) -> list[dict[str, Any]]:
+    """All clusters, part by part."""
+    part = browser.json("/clusters", order=order)["clusters"]
+    rows = list(part["rows"])
+    while part["after"] is not None:
+        part = browser.json("/clusters", order=order, after=part["after"])["clusters"]
+        rows += part["rows"]
+    return rows
+
+
+def test_a_list_goes_on_by_the_table_where_the_database_began(
+    page_site: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neardup.store.explore.ROWS", 3)
+    with page_site.store.reading() as connection:
+        table = ClusterTable.load(connection)
+        for order in (Order.LARGEST, Order.OLDEST, Order.NEWEST):
+            filters = explore.ClusterFilters(order=order)
+            began = explore.clusters(connection, filters)
+            same = explore.clusters_of(connection, table, filters)
+            assert (began.rows, began.after) == (same.rows, same.after)
+            then = explore.clusters(connection, filters, began.after)
+            assert then.rows == explore.clusters_of(connection, table, filters, began.after).rows
+            assert len(then.rows) == 3
+
+
 def test_what_strangers_wrote_is_text(browser: Browser, page_site: Served) -> None:
     duplicate, canonical = keys(browser, "/evil/")
     page_site.figures.current()
@@ -219,7 +321,8 @@ def test_manual_describes_the_json_of_every_view() -> None:
         for one in vars(module).values()
         if is_dataclass(one) and getattr(one, "__module__", "") == module.__name__
     }
-    assert shown == every - {explore.Listed, summary.Part} | {Checked, Resemblance, Example}
+    others = {Checked, Resemblance, Example, Mirror}
+    assert shown == every - {explore.Listed, summary.Part} | others
 
 
 def test_store_cannot_be_written_to_by_looking(page_site: Served) -> None:
