@@ -23,6 +23,7 @@ import io
 import json
 import re
 import resource
+import textwrap
 import time
 from collections import Counter
 from contextlib import redirect_stdout
@@ -302,11 +303,15 @@ def main() -> None:
         "",
         *header(
             "python -m benchmarks.bench_clean FOLDER… --topics FILE --work FOLDER",
-            n=f"{len(pages):,} pages of {', '.join(folder.name for folder in arguments.folders)};"
-            f" {tried['topics'][0]:,} topics and"
-            f" {tried['anchors'][0]:,} anchor texts; depth {_DEPTH:,}; FTS5, all words of a query, BM25",
+            n=f"{len(pages):,} pages of {len(arguments.folders)} folders; {tried['topics'][0]:,} topics;"
+            f" {tried['anchors'][0]:,} anchor texts; depth {_DEPTH:,}",
             recall="not of all duplicates: only those that a query brings together are seen",
         ),
+        "",
+        *textwrap.wrap(
+            f"Pages: {', '.join(folder.name for folder in arguments.folders)}.", 105, break_on_hyphens=False
+        ),
+        "Search: SQLite FTS5, pages with all words of a query, ranked by BM25.",
         "",
         *_introduction(
             seconds, full, tried, processor_seconds() - began, arguments.out.with_suffix(".svg").name
