@@ -140,9 +140,12 @@ class _Worker:
         self._job = job
         self._pages = CleanPages(job.collection, job.rules)
 
-    def __call__(self, task: Task, say: Callable[[Any], None]) -> Batch:
+    def __call__(self, task: Task, tell: Callable[[Any], None]) -> Batch:
         number, queries = task
         return _batch(self._job, self._pages, Batch(Way.PARALLEL, number, len(queries)), queries, None)
+
+    def close(self) -> None:
+        """Nothing is open between batches."""
 
 
 def _batch(
