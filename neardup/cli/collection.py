@@ -4,6 +4,7 @@
 ``neardup collection clusters`` finds all near-duplicates of such a dataset.
 ``neardup collection pagerank`` says how much its pages are linked to.
 ``neardup collection elect`` chooses canonical pages by rules.
+``neardup collection clean`` marks near-duplicates among the results of a search log.
 ``neardup collection mirrors`` finds hosts and folders that have the same pages.
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from neardup.cli import (
     collection_build,
+    collection_clean,
     collection_clusters,
     collection_elect,
     collection_mirrors,
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 HELP = (
     "stored pages: datasets (build), near-duplicates (clusters), PageRank (pagerank), elections (elect),"
-    " mirrored hosts (mirrors)"
+    " clean-up by queries (clean), mirrored hosts (mirrors)"
 )
 
 VERBS = {
@@ -32,6 +34,7 @@ VERBS = {
     "clusters": collection_clusters,
     "pagerank": collection_pagerank,
     "elect": collection_elect,
+    "clean": collection_clean,
     "mirrors": collection_mirrors,
 }
 

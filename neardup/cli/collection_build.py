@@ -6,13 +6,12 @@ whichever way it came. The command can be interrupted: given again, it goes on.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.utils.project import get_project_settings
 
-from neardup.cli.arguments import count
+from neardup.cli.arguments import cores, count
 from neardup.cli.output import complain, show_fields, show_json
 from neardup.cli.progress import Progress, interruptible, number
 from neardup.collection.build import build
@@ -83,20 +82,13 @@ def run(arguments: argparse.Namespace) -> None:
             names,
             options.detector,
             html_response,
-            arguments.processes or _cores(),
+            arguments.processes or cores(),
             on_progress,
         )
     if arguments.format == "json":
         show_json(_told(built))
     else:
         _show(arguments.out, built)
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _told(built: Built) -> dict[str, object]:

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
         interruptible("what was done is kept; the same command goes on from there"),
     ):
         collection = open_collection(arguments.folder)
-        choice = _choice(arguments, options, collection)
+        choice = choice_of(options, collection, recall=arguments.recall, last_captures=arguments.into_store)
         folder = clusters.job_folder(collection, choice)
         with closing(_engine(arguments, folder)) as engine:
             found = clusters.find(collection, engine, choice, _say)
@@ -78,7 +78,9 @@ def run(arguments: argparse.Namespace) -> None:
         shutil.rmtree(folder)
 
 
-def _choice(arguments: argparse.Namespace, options: Options, collection: Collection) -> Choice:
+def choice_of(
+    options: Options, collection: Collection, *, recall: float = bands.RECALL, last_captures: bool = False
+) -> Choice:
     """What decides, by the settings; ConfigurationError if the collection was made by others."""
     reader = options.detector.make_reader()
     if str(reader.scheme) != collection.scheme:
@@ -89,9 +91,9 @@ def _choice(arguments: argparse.Namespace, options: Options, collection: Collect
         )
     return clusters.Choice(
         options.detector.make_rule(reader.features),
-        recall=arguments.recall,
+        recall=recall,
         min_features=options.detector.min_features,
-        last_captures=arguments.into_store,
+        last_captures=last_captures,
         scope=options.detector.scope,
     )
 

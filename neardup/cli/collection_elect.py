@@ -1,6 +1,7 @@
 """``neardup collection elect``: choose the canonical pages of clusters anew, by rules in the order given.
 
-Without it, the page that was seen first is canonical. Chosen is the first page by the rules that all others
+Without it, the page that was seen first is canonical. The clusters are those of the database, or with FOLDER
+those that ``neardup collection clusters`` has found. Chosen is the first page by the rules that all others
 of its cluster are like. So clusters keep their pages. The command can be given again, and changes nothing
 then.
 """
@@ -8,15 +9,23 @@ then.
 from __future__ import annotations
 
 import argparse
+import shutil
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neardup.cli import database
 from neardup.cli.arguments import count
+from neardup.cli.collection_clusters import choice_of
 from neardup.cli.output import Section, show_sections
 from neardup.cli.progress import Progress, interruptible, number
 from neardup.cli.removal import refuse_while_running
 from neardup.cli.rules import stored_rule
+from neardup.collection import clusters
+from neardup.collection import election as collected
+from neardup.collection.dataset import open_collection
+from neardup.collection.engine import DuckDB
 from neardup.errors import ConfigurationError
 from neardup.store import election, ranks, removal
 
@@ -31,6 +40,13 @@ _CLUSTERS_AT_ONCE = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        metavar="FOLDER",
+        help="what neardup collection build has made; without it, the database",
+    )
     names = ",".join(election.PREFERENCES)
     parser.add_argument(
         "--by",
@@ -57,6 +73,25 @@ def _preferences(text: str) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.folder is None:
+        _run_on_store(arguments)
+    elif arguments.database:
+        raise ConfigurationError("FOLDER and --database are two places of clusters; give one")
+    else:
+        _run_on_collection(arguments)
+
+
+def _run_on_collection(arguments: argparse.Namespace) -> None:
+    collection = open_collection(arguments.folder)
+    choice = choice_of(database.read_options(arguments), collection)
+    folder = clusters.job_folder(collection, choice)
+    with interruptible("nothing is changed"), closing(DuckDB(folder)) as engine:
+        found = collected.elect(collection, engine, choice, arguments.by, dry=arguments.dry_run)
+    shutil.rmtree(folder)
+    _show(arguments, str(collection.folder), found)
+
+
+def _run_on_store(arguments: argparse.Namespace) -> None:
     with database.open_store(database.read_options(arguments)) as store:
         with store.reading() as connection:
             if "pagerank" in arguments.by and not ranks.highest(connection, 1):
@@ -67,10 +102,14 @@ def run(arguments: argparse.Namespace) -> None:
                 refuse_while_running(removal.running(connection), "elect")
         with interruptible("what is elected is elected; the same command goes on from there"):
             found = _elect(store, arguments.by, dry=arguments.dry_run)
+    _show(arguments, store.location, found)
+
+
+def _show(arguments: argparse.Namespace, place: str, found: election.Elections) -> None:
     if arguments.format == "table":
         would = "would have" if arguments.dry_run else "have"
         print(
-            f"{store.location}: of {number(found.clusters, 'cluster')}, {len(found.changed):,} {would}"
+            f"{place}: of {number(found.clusters, 'cluster')}, {len(found.changed):,} {would}"
             f" another canonical page; {found.kept:,} keep theirs, because not all of their pages are like a"
             " better one\n"
         )

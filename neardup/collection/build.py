@@ -157,19 +157,18 @@ def build(
     """
     collection = dataset.Collection(collection_folder, str(options.make_reader().scheme))
     dataset.PAGES()  # without pyarrow nothing begins
-    opened = list(_opened(arguments, names, collection.scheme))
     with dataset.locked(collection_folder):
-        inputs = _numbered(collection, opened, names)
+        inputs = numbered(collection, arguments, names)
         _begin(collection, inputs, names)
         make = partial(_Builder, collection, inputs, options, open_page)
-        missing = [part for part in _parts(inputs) if not _is_done(collection, part)]
+        missing = [part for part in parts_of(inputs) if not _is_done(collection, part)]
         while missing:
             _run(make, missing, processes, inputs, on_progress)
             missing = _disagreeing(collection, inputs, missing)
         of_revisits = _resolved(collection, inputs)
         notes = {
             one.name: [
-                *(_note(collection, part) for part in _parts({number: one})),
+                *(read_note(collection, part) for part in parts_of({number: one})),
                 *([of_revisits[number]] if number in of_revisits else []),
             ]
             for number, one in inputs.items()
@@ -186,8 +185,12 @@ def _opened(arguments: Sequence[str], names: Names, scheme: str) -> Iterator[Ope
             yield opened
 
 
-def _numbered(collection: Collection, opened: list[Opened], names: Names) -> dict[int, Opened]:
-    """The inputs by their numbers, which they keep: new ones come behind those that the collection has."""
+def numbered(collection: Collection, arguments: Sequence[str], names: Names) -> dict[int, Opened]:
+    """The inputs by their numbers, which they keep: new ones come behind those that the collection has.
+
+    ConfigurationError: an input cannot be read, has changed, or is missing.
+    """
+    opened = list(_opened(arguments, names, collection.scheme))
     saved = dataset.read_state(collection.folder) or {
         "scheme": collection.scheme, "options": asdict(names), "inputs": []
     }  # fmt: skip
@@ -243,7 +246,8 @@ def _unwritable(collection: Collection, exc: OSError) -> NeardupError:
     )
 
 
-def _parts(inputs: dict[int, Opened]) -> Iterator[Part]:
+def parts_of(inputs: dict[int, Opened]) -> Iterator[Part]:
+    """The parts in which inputs are read, in order."""
     for number, opened in inputs.items():
         starts = opened.pages.starts
         for part, (start, end) in enumerate(zip(starts, [*starts[1:], opened.pages.size], strict=True)):
@@ -254,7 +258,8 @@ def _is_done(collection: Collection, part: Part) -> bool:
     return (collection.pages / part.name).exists()
 
 
-def _note(collection: Collection, part: Part) -> Note:
+def read_note(collection: Collection, part: Part) -> Note:
+    """What was kept with a part that is done."""
     return Note(**dataset.read_note(collection.pages / part.name))
 
 
@@ -297,8 +302,8 @@ def _disagreeing(collection: Collection, inputs: dict[int, Opened], made: list[P
         if not isinstance(opened.pages, Archive):
             continue
         before: Note | None = None
-        for part in _parts({number: opened}):
-            note = _note(collection, part)
+        for part in parts_of({number: opened}):
+            note = read_note(collection, part)
             if before is not None and note.first != before.next and part.name not in exact:
                 again.append(part._replace(start=before.next, exact=True))
                 break
@@ -313,7 +318,7 @@ def _resolved(collection: Collection, inputs: dict[int, Opened]) -> dict[int, No
     """
     if not revisits.revisit_files(collection):
         return {}
-    parts = sum(1 for _ in _parts(inputs))
+    parts = sum(1 for _ in parts_of(inputs))
     notes: dict[int, Note] = {}
     if collection.resolved.exists():
         saved = dataset.read_note(collection.resolved)
@@ -420,7 +425,7 @@ class _Builder:
         url, led_to = origin.url, {}
         try:
             if isinstance(found, Page):
-                response = self._response(found)
+                response = response_of(found, self._open_page)
                 values = _values(self._reader.read_response(response))
                 url = response.url
                 led_to = links(url, response.selector.root)
@@ -428,7 +433,7 @@ class _Builder:
                 values = _values(self._reader.read_text(cleaned(found.text)))
             else:
                 values = found.values
-        except _Left as exc:
+        except Left as exc:
             return note.skip(origin.place, exc.why, "")
         except PageTooLarge as exc:
             return note.skip(origin.place, Why.TOO_LARGE, str(exc))
@@ -460,16 +465,18 @@ class _Builder:
             )
         )  # fmt: skip
 
-    def _response(self, page: Page) -> Response:
-        if not 200 <= page.status < 300:
-            raise _Left(Why.ERROR_PAGE)
-        response = self._open_page(page.origin.url, page.status, page.headers, page.body)
-        if response is None:
-            raise _Left(Why.NOT_HTML)
-        return response
+
+def response_of(page: Page, open_page: OpenPage) -> Response:
+    """The response that a crawl would have; Left if a crawl would leave it alone."""
+    if not 200 <= page.status < 300:
+        raise Left(Why.ERROR_PAGE)
+    response = open_page(page.origin.url, page.status, page.headers, page.body)
+    if response is None:
+        raise Left(Why.NOT_HTML)
+    return response
 
 
-class _Left(Exception):
+class Left(Exception):
     """A page that a crawl would leave alone."""
 
     def __init__(self, why: Why) -> None:

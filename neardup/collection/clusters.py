@@ -133,16 +133,47 @@ def job_folder(collection: Collection, choice: Choice) -> Path:
     return folder
 
 
+def templates_of(collection: Collection, engine: Engine, choice: Choice) -> Templates:
+    """What many headlines of a host have, as :func:`find` knows it when it judges pairs."""
+    job = _Job(collection, engine, choice, lambda _: None)
+    job.number_pages()
+    return job.templates()
+
+
 def write(found: Found, collection: Collection) -> None:
+    """Write what was found; see :func:`write_tables`."""
+    write_tables(found.relations, found.clusters, collection)
+
+
+def write_tables(relations: Any, clusters: Any, collection: Collection) -> None:
     """Write ``relations.parquet`` and ``clusters.parquet``; equal results are equal bytes."""
     parquet = arrow_module("pyarrow.parquet", collection.clusters)
-    for name, table in (("relations", found.relations), ("clusters", found.clusters)):
+    for name, table in (("relations", relations), ("clusters", clusters)):
         path = collection.clusters / f"{name}.parquet"
         begun = path.with_suffix(".begun")
         parquet.write_table(
             table, begun, row_group_size=1 << 20, compression="zstd", version="2.6", store_schema=False
         )
         os.replace(begun, path)  # noqa: PTH105
+
+
+def as_stored(found: Any, collection: Collection) -> Any:
+    """Relations with the columns of ``duplicate_values``, of canonical, duplicate, distance, differing and
+    evidence.
+    """
+    arrow = arrow_module("pyarrow", collection.folder)
+    distances = found["distance"].to_numpy().astype(np.int16)
+    differing = found["differing"].to_numpy()
+    return arrow.table(
+        {
+            "actual_hash_id": found["canonical"].to_numpy().astype(np.int64),
+            "duplicate_hash_id": found["duplicate"].to_numpy().astype(np.int64),
+            "hamming_distance": distances,
+            "percentage": 100.0 * (FINGERPRINT_BITS - distances) / FINGERPRINT_BITS,
+            "resemblance": np.maximum(0.0, 1.0 - 2.0 * differing / collection.places),
+            "evidence": found["evidence"].cast(arrow.string()),
+        }
+    )
 
 
 class _Job:
@@ -269,8 +300,7 @@ class _Job:
     def judge(self) -> None:
         """Table ``edge`` (a, b, distance, differing, evidence): the pairs that match by the rule."""
         self._on_stage("judging the candidates")
-        templates = Templates(self._template_keys())
-        judgement = Judgement(self._choice.rule, templates, self._collection.places)
+        judgement = Judgement(self._choice.rule, self.templates(), self._collection.places)
         columns = ", ".join(
             f"{side}.{name} AS {name}_{end}"
             for side, end in (("one", "a"), ("other", "b"))
@@ -285,6 +315,9 @@ class _Job:
             judgement,
             judgement.schema(),
         )
+
+    def templates(self) -> Templates:
+        return Templates(self._template_keys())
 
     def _template_keys(self) -> dict[str, npt.NDArray[np.uint64]]:
         """Keys of headlines that are not rare on their hosts, by host, as
@@ -379,23 +412,7 @@ class _Job:
             WHERE star.b IS NOT NULL OR numbered.ordinal <> numbered.first
             """
         ).sort_by("duplicate")
-        return self._as_stored(found)
-
-    def _as_stored(self, found: Any) -> Any:
-        """The relations with the columns of ``duplicate_values``."""
-        arrow = arrow_module("pyarrow", self._collection.folder)
-        distances = found["distance"].to_numpy().astype(np.int16)
-        differing = found["differing"].to_numpy()
-        return arrow.table(
-            {
-                "actual_hash_id": found["canonical"].to_numpy().astype(np.int64),
-                "duplicate_hash_id": found["duplicate"].to_numpy().astype(np.int64),
-                "hamming_distance": distances,
-                "percentage": 100.0 * (FINGERPRINT_BITS - distances) / FINGERPRINT_BITS,
-                "resemblance": np.maximum(0.0, 1.0 - 2.0 * differing / self._collection.places),
-                "evidence": found["evidence"].cast(arrow.string()),
-            }
-        )
+        return as_stored(found, self._collection)
 
     def clusters(self, relations: Any) -> Any:
         """A row a page that counts, as an Arrow table in the order of ids.

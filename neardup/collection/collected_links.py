@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.collection.collected_ranks import ranks_file
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.parquet import arrow_module
 
@@ -79,7 +80,7 @@ class CollectedLinks:
         """Write the rank of each page beside the pages, all of it or nothing; returns the file."""
         arrow = arrow_module("pyarrow", self._collection.folder)
         parquet = arrow_module("pyarrow.parquet", self._collection.folder)
-        path = self._collection.folder / "pagerank.parquet"
+        path = ranks_file(self._collection)
         begun = path.with_name(f"{path.name}.{os.getpid()}.writing")
         ranks = arrow.table({"node": np.arange(values.size), "pagerank": values})
         metadata = {"neardup": json.dumps(note)}

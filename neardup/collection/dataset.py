@@ -288,6 +288,35 @@ class Table:
         self._columns = [[] for _ in self._schema]
 
 
+def leave_out(source: Path, target: Path, page_ids: Any) -> int:
+    """Write the rows of a part of ``pages/`` without those of some pages, an array of ids, into another file.
+
+    Returns how many rows were left out. The file is there as a whole or not at all. OSError: it cannot be
+    written; ConfigurationError: the part is damaged.
+    """
+    arrow = arrow_module("pyarrow", source)
+    parquet = arrow_module("pyarrow.parquet", source)
+    compute = arrow_module("pyarrow.compute", source)
+    begun = target.with_name(f"{target.name}.{os.getpid()}.writing")
+    note, left = read_note(source), 0
+    try:
+        with parquet.ParquetWriter(begun, PAGES(), compression="zstd") as writer:
+            with reading_parquet(source):
+                batches = parquet.ParquetFile(source).iter_batches(_ROWS_OF_A_GROUP)
+            for batch in batches:
+                stays = compute.invert(compute.is_in(batch["id"], arrow.array(page_ids, arrow.int64())))
+                kept = batch.filter(stays)
+                left += batch.num_rows - kept.num_rows
+                writer.write_table(arrow.Table.from_batches([kept]).cast(PAGES()))
+            writer.add_key_value_metadata({_NOTE: json.dumps({**note, "pages": note["pages"] - left})})
+        with begun.open("rb") as written:
+            os.fsync(written.fileno())
+        begun.replace(target)
+    finally:
+        begun.unlink(missing_ok=True)
+    return left
+
+
 def PAGES() -> Any:  # noqa: N802  # a constant that needs an extra
     """The Arrow schema of ``pages/``."""
     arrow = arrow_module("pyarrow", Path("a collection"))

@@ -133,6 +133,18 @@ def compact_estimates(stored: npt.NDArray[np.uint64], sketch: Compact) -> npt.ND
     return np.maximum(0.0, 1.0 - 2.0 * differing(stored, sketch) / (sketch.size * _WORD_BITS))
 
 
+def paired_estimates(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Resemblances of pairs of compact sketches, both of shape (n, size // 64), estimated as by
+    :func:`compact_estimates`; shape (n,).
+
+    >>> sketches = np.array([[0], [0b1111]], dtype=np.uint64)
+    >>> paired_estimates(sketches, sketches[::-1]).tolist()
+    [0.875, 0.875]
+    """
+    differing_places = np.bitwise_count(one ^ other).sum(axis=1, dtype=np.int64)
+    return np.asarray(np.maximum(0.0, 1.0 - 2.0 * differing_places / (one.shape[1] * _WORD_BITS)))
+
+
 def most_differing(size: int, least: float) -> int:
     """At how many of ``size`` places two compact sketches may differ whose estimate is ``least`` or more, in
     (0, 1].

@@ -49,7 +49,7 @@ _NEITHER = (Kind.TOO_SHORT.value, Kind.GONE.value)
 """Kinds of pages that are neither canonical nor duplicates."""
 
 _IDS_AT_ONCE = 500
-_MOST_TRIED = 100
+MOST_TRIED = 100
 _SKETCHES_AT_ONCE = 16_384
 """Sketches that are compared with one at a time, so that a huge cluster is not copied as a whole."""
 
@@ -375,7 +375,7 @@ def prefer(
     for before, cluster in clusters.items():
         cluster.sort()
         present = next(page for page in cluster if page.page_id == before)
-        ahead = cluster[: min(cluster.index(present), _MOST_TRIED)]
+        ahead = cluster[: min(cluster.index(present), MOST_TRIED)]
         for candidate in ahead:
             others = [places[page.page_id] for page in cluster if page is not candidate]
             order = np.array([places[candidate.page_id], *others])

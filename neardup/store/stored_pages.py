@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import func, select
 
 from neardup.detection.verdict import Kind
-from neardup.store.schema import simhash_values
+from neardup.store.schema import page_texts, simhash_values
+from neardup.store.texts import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,3 +47,15 @@ def page_rows(connection: Connection) -> Iterator[PageRow]:
     query = select(*columns).where(_IS_THERE).order_by(simhash_values.c.id)
     for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
         yield PageRow(*row)
+
+
+def kept_texts(connection: Connection) -> Iterator[str | None]:
+    """The kept texts of the pages of :func:`page_rows`, in the same order; None where there is none."""
+    query = (
+        select(page_texts.c.text)
+        .select_from(simhash_values.outerjoin(page_texts, page_texts.c.page_id == simhash_values.c.id))
+        .where(_IS_THERE)
+        .order_by(simhash_values.c.id)
+    )
+    for (packed,) in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
+        yield None if packed is None else unpacked(packed)

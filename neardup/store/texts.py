@@ -45,10 +45,13 @@ def text_of_key(connection: Connection, key: bytes) -> str | None:
 def _text(connection: Connection, condition: ColumnElement[bool], most: int) -> tuple[str, datetime] | None:
     query = select(page_texts.c.text, page_texts.c.seen_at).where(condition)
     row = connection.execute(query).one_or_none()
-    if row is None:
-        return None
+    text = None if row is None else unpacked(row.text, most)
+    return None if row is None or text is None else (text, row.seen_at)
+
+
+def unpacked(packed: bytes, most: int = _MOST_BYTES) -> str | None:
+    """The first ``most`` bytes of a text as the table has it; None if it cannot be read."""
     try:
-        text = zlib.decompressobj().decompress(row.text, most)
+        return zlib.decompressobj().decompress(packed, most).decode("utf-8", "replace")
     except zlib.error:
         return None
-    return text.decode("utf-8", "replace"), row.seen_at

@@ -13,12 +13,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
+from neardup.collection.answers import MOST_RESULTS, SearchAnswer
 from neardup.collection.distinct import distinct, sketch_of_text
 from neardup.detection.rule import MIN_FEATURES
 from neardup.errors import DatabaseUnavailable, NeardupError, PageTooLarge
 from neardup.fingerprint import sketch
 from neardup.store import page_report
-from neardup.web.answers import MOST_RESULTS, SearchAnswer
 from neardup.web.security import Guard, TooLarge
 from neardup.web.site import BadRequest
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
+    from neardup.collection.answers import Result
     from neardup.fingerprint.reader import Reader
     from neardup.fingerprint.sketch import Compact
     from neardup.store.store import Store
-    from neardup.web.answers import Result
     from neardup.web.security import Secret
 
 PATH = "/results"
@@ -53,9 +53,9 @@ class Cleaner:
     def clean(self, body: bytes, keep: int) -> bytes:
         """The answer with the first ``keep`` results that are no near-duplicates of each other.
 
-        BadRequest: the body is no answer of a search engine.
+        NeardupError: the body is no answer of a search engine.
         """
-        answer = SearchAnswer(body)
+        answer = SearchAnswer.of_json(body)
         sketches = self._sketches(answer.results)
         kept = distinct(enumerate(sketches), keep, verify=self.verify)
         return answer.with_results(kept, unknown=sum(one is None for one in sketches))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from neardup.collection.inputs.found import End, Known, Origin, Record, Values
 from neardup.store.store import Store
-from neardup.store.stored_pages import page_rows, state
+from neardup.store.stored_pages import kept_texts, page_rows, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,3 +39,10 @@ class StoredPages:
                 origin = Origin(place=place, url=row.actual_url, date=row.first_seen)
                 yield Known(origin, Values(*row[2:]))
         yield End(place + 1)
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The texts that crawls have kept (``NEARDUP_KEEP_TEXT``), with the places of their pages."""
+        with Store.open(self.url, scheme=self.scheme, create=False) as store, store.reading() as connection:
+            for place, text in enumerate(kept_texts(connection)):
+                if text is not None:
+                    yield place, text

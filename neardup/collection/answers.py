@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neardup.web.site import BadRequest
+from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,20 +38,25 @@ class Result(NamedTuple):
 
 
 class SearchAnswer:
-    """An answer of Elasticsearch, OpenSearch or Solr. BadRequest: the bytes are none."""
+    """An answer of Elasticsearch, OpenSearch or Solr, as JSON has it. NeardupError: it is none."""
 
-    def __init__(self, body: bytes) -> None:
-        try:
-            self._whole = json.loads(body)
-        except (ValueError, RecursionError) as exc:
-            raise BadRequest(f"the answer is no JSON: {exc}") from exc
+    def __init__(self, whole: Any) -> None:
+        self._whole = whole
         self._part, self._name = _place(self._whole)
         given = self._part[self._name]
         if len(given) > MOST_RESULTS:
-            raise BadRequest(f"the answer has {len(given):,} results; {MOST_RESULTS:,} can be compared")
+            raise NeardupError(f"the answer has {len(given):,} results; {MOST_RESULTS:,} can be compared")
         if wrong := [place for place, one in enumerate(given) if not isinstance(one, dict)]:
-            raise BadRequest(f"result {wrong[0]} of the answer is no object")
+            raise NeardupError(f"result {wrong[0]} of the answer is no object")
         self.results = [Result(one, _fields(one)) for one in given]
+
+    @classmethod
+    def of_json(cls, body: bytes) -> SearchAnswer:
+        """The answer in these bytes; NeardupError: they are none."""
+        try:
+            return cls(json.loads(body))
+        except (ValueError, RecursionError) as exc:
+            raise NeardupError(f"the answer is no JSON: {exc}") from exc
 
     def with_results(self, kept: Sequence[tuple[int, list[int]]], *, unknown: int) -> bytes:
         """The answer with some of its results, as JSON: their places, and the places of those they hide.
@@ -82,7 +87,7 @@ def _place(whole: Any) -> tuple[dict[str, Any], str]:
         part = whole.get(outer) if isinstance(whole, dict) else None
         if isinstance(part, dict) and isinstance(part.get(inner), list):
             return part, inner
-    raise BadRequest(
+    raise NeardupError(
         "the answer has no list of results: neither hits.hits (Elasticsearch, OpenSearch) nor response.docs"
         " (Solr)"
     )

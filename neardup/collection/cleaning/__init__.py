@@ -1,0 +1,1 @@
+"""Query-biased clean-up of a collection (Pi et al., sections II and III)."""
