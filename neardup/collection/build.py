@@ -157,8 +157,9 @@ def build(
     """
     collection = dataset.Collection(collection_folder, str(options.make_reader().scheme))
     dataset.PAGES()  # without pyarrow nothing begins
+    opened = list(_opened(arguments, names, collection.scheme))  # before the folder is made
     with dataset.locked(collection_folder):
-        inputs = numbered(collection, arguments, names)
+        inputs = _numbered(collection, opened, names)
         _begin(collection, inputs, names)
         make = partial(_Builder, collection, inputs, options, open_page)
         missing = [part for part in parts_of(inputs) if not _is_done(collection, part)]
@@ -190,7 +191,10 @@ def numbered(collection: Collection, arguments: Sequence[str], names: Names) -> 
 
     ConfigurationError: an input cannot be read, has changed, or is missing.
     """
-    opened = list(_opened(arguments, names, collection.scheme))
+    return _numbered(collection, list(_opened(arguments, names, collection.scheme)), names)
+
+
+def _numbered(collection: Collection, opened: list[Opened], names: Names) -> dict[int, Opened]:
     saved = dataset.read_state(collection.folder) or {
         "scheme": collection.scheme, "options": asdict(names), "inputs": []
     }  # fmt: skip
