@@ -26,7 +26,7 @@ from neardup.collection.cleaning.rules import DEPTH, MAX_DISTANCE, Few, Rules, S
 from neardup.collection.cleaning.texts import Texts
 from neardup.collection.cleaning.work import Way, Work
 from neardup.collection.collected_ranks import ranks_file
-from neardup.collection.dataset import open_collection, page_files, read_state
+from neardup.collection.dataset import locked, open_collection, page_files, read_state
 from neardup.collection.resume import identify
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
@@ -152,14 +152,15 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     collection = open_collection(arguments.folder)
-    if arguments.undo:
-        with interruptible("some pages are back; the same command puts back the others"):
-            files = applying.undo(collection)
-        print(f"{collection.folder}: all pages are back, in {number(files, 'file')}")
-    elif arguments.apply:
-        _apply(collection, arguments)
-    else:
-        _mark(collection, arguments)
+    with locked(collection.folder):
+        if arguments.undo:
+            with interruptible("some pages are back; the same command puts back the others"):
+                files = applying.undo(collection)
+            print(f"{collection.folder}: all pages are back, in {number(files, 'file')}")
+        elif arguments.apply:
+            _apply(collection, arguments)
+        else:
+            _mark(collection, arguments)
 
 
 def _apply(collection: Collection, arguments: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ from neardup.cli.removal import refuse_while_running
 from neardup.cli.rules import stored_rule
 from neardup.collection import clusters
 from neardup.collection import election as collected
-from neardup.collection.dataset import open_collection
+from neardup.collection.dataset import locked, open_collection
 from neardup.collection.engine import DuckDB
 from neardup.errors import ConfigurationError
 from neardup.store import election, ranks, removal
@@ -84,10 +84,11 @@ def run(arguments: argparse.Namespace) -> None:
 def _run_on_collection(arguments: argparse.Namespace) -> None:
     collection = open_collection(arguments.folder)
     choice = choice_of(database.read_options(arguments), collection)
-    folder = clusters.job_folder(collection, choice)
-    with interruptible("nothing is changed"), closing(DuckDB(folder)) as engine:
-        found = collected.elect(collection, engine, choice, arguments.by, dry=arguments.dry_run)
-    shutil.rmtree(folder)
+    with locked(collection.folder):
+        folder = clusters.job_folder(collection, choice)
+        with interruptible("nothing is changed"), closing(DuckDB(folder)) as engine:
+            found = collected.elect(collection, engine, choice, arguments.by, dry=arguments.dry_run)
+        shutil.rmtree(folder)
     _show(arguments, str(collection.folder), found)
 
 

@@ -59,8 +59,13 @@ def test_second_command_is_told_and_changes_nothing(
     with holder(out) as process:
         assert build(out, archive, more) == 1
         assert f"{out} is being written by another neardup collection" in capsys.readouterr().err
-        assert main(["collection", "clusters", str(out)]) == 1
-        assert f"{out} is being written by another neardup collection" in capsys.readouterr().err
+        for verb in (
+            ["clusters", str(out)],
+            ["elect", str(out), "--by", "https"],
+            ["clean", str(out), "--undo"],
+        ):
+            assert main(["collection", *verb]) == 1
+            assert f"{out} is being written by another neardup collection" in capsys.readouterr().err
         assert files(out) == before
         assert (out / "collection.json").read_bytes() == state
 
