@@ -51,15 +51,20 @@ OBJECTS_FROM_BYTES = {
     "yaml",
 }
 
+CACHES = ROOT / "neardup" / "collection" / "inputs" / "dbm_caches.py"
+"""Scrapy pickles the responses of its DBM cache. An unpickler that makes no other objects reads them."""
+
 
 class TestNothingStoredIsRun:
     @pytest.mark.parametrize("path", EVERY_MODULE, ids=lambda path: str(path.relative_to(ROOT)))
     def test_no_pickle_and_no_eval(self, path: Path) -> None:
-        assert not {name.split(".")[0] for name in imports(path, with_types=False)} & OBJECTS_FROM_BYTES
+        objects = {name.split(".")[0] for name in imports(path, with_types=False)} & OBJECTS_FROM_BYTES
+        assert objects == ({"pickle"} if path == CACHES else set())
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
+            assert called not in {"pickle.load", "pickle.loads", "pickle.Unpickler"}, called
             assert called not in {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}, called
             assert not any(
                 word.arg in {"allow_pickle", "shell"} and ast.unparse(word.value) != "False"

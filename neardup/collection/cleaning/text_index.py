@@ -28,6 +28,9 @@ _MOST_WORDS = 250
 
 # The words are those of neardup; all that is no word character stands between them only.
 _SCHEMA = """
+DROP TABLE IF EXISTS texts;
+DROP TABLE IF EXISTS parts;
+DROP TABLE IF EXISTS built;
 CREATE VIRTUAL TABLE texts USING fts5(
     text, content = '', tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co Pc S* P* C*'"
 );
@@ -120,8 +123,6 @@ def _begin(connection: sqlite3.Connection, collection: Collection) -> None:
     before = json.loads(saved[0]) if saved else None
     if before is None or now[: len(before)] != before:
         connection.execute("DELETE FROM begun")
-        for table in ("texts", "parts", "built"):
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.executescript(_SCHEMA)
     connection.execute("DELETE FROM begun")
     connection.execute("INSERT INTO begun VALUES (?)", (json.dumps(now),))
