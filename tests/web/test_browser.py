@@ -241,5 +241,5 @@ def test_the_file_asks_for_nothing(chromium: Browser, tmp_path: Path) -> None:
 
     assert asked == [(tmp_path / "report.html").as_uri()]
     assert complaints == []
-    assert page.locator("svg.chart").count() == 4
+    assert page.locator("svg.chart").count() == 5
     page.close()

@@ -45,7 +45,8 @@ def million_page_cluster(folder: Path) -> str:
     with closing(sqlite3.connect(f"{folder}/million.db")) as connection:
         connection.create_function("key_of", 1, lambda page: key_of(page.encode()), deterministic=True)
         connection.execute(
-            "INSERT INTO crawls VALUES (1, 'made', ?, ?, 'finished', ?, '{}', ?, 1, ?, 0, 0, 1, 1, 1, 1, 0)",
+            "INSERT INTO crawls"
+            " VALUES (1, 'made', ?, ?, 'finished', ?, '{}', ?, 1, ?, 0, 0, 1, 1, 1, 1, 0, NULL)",
             (when, when, scheme, _PAGES, _PAGES - 1),
         )
         connection.execute(
