@@ -162,6 +162,11 @@ def registered_domain(host: str) -> str:
     return f"{parts.domain}.{parts.suffix}" if parts.domain and parts.suffix else host
 
 
+def may_be_one_site(host: str, other: str) -> bool:
+    """Whether two hosts are one, or have one registered domain."""
+    return host == other or registered_domain(host) == registered_domain(other)
+
+
 @cache
 def _suffixes() -> TLDExtract:
     from tldextract import TLDExtract  # noqa: PLC0415 -- 0.1 s that only those pay who ask for domains

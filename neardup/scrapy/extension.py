@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from neardup import native
-from neardup.address import Address, host_of, registered_domain
+from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
@@ -189,7 +189,7 @@ class NearDuplicates:
             return verdict
         said = declared(response.url, response.selector.root)
         self.predictions.declared(verdict, said)
-        if said.canonical is None or not _is_one_site(said.canonical, response.url):
+        if said.canonical is None or not may_be_one_site(host_of(said.canonical), host_of(response.url)):
             return verdict
         self.outcomes.declared(verdict, said.canonical)
         return replace(verdict, declared_url=said.canonical)
@@ -419,11 +419,6 @@ def _is_look(crawler: Crawler) -> bool:
         or str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
         or "SCRAPY_CHECK" in os.environ
     )
-
-
-def _is_one_site(url: str, other: str) -> bool:
-    one, two = host_of(url), host_of(other)
-    return one == two or registered_domain(one) == registered_domain(two)
 
 
 def _is_start(response: Response) -> bool:

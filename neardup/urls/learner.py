@@ -6,7 +6,7 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from neardup.address import registered_domain
+from neardup.address import may_be_one_site
 from neardup.urls.evidence import MIN_LOWER
 from neardup.urls.host_rules import Estimate, HostRules, reduced
 from neardup.urls.memory import Bucket, Memory, Page
@@ -174,7 +174,7 @@ class Learner:
         """
         cluster = self._memory.cluster(page.cluster)
         first = None if cluster is None or cluster.first is page else parts_of(cluster.first.url)
-        if first is not None and _may_mirror(parts.host, first.host):
+        if first is not None and may_be_one_site(parts.host, first.host):
             components = differences(parts, first)
             if components and len(components) <= _FEW:
                 for of in {id(rules): rules for rules in (host, self._host(first.host))}.values():
@@ -310,7 +310,7 @@ class Learner:
         pages = _pages(found) if bare is None else [*_pages(found), *_pages(bare)]
         pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
         if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
-            pages = [page for page in pages if _may_mirror(parts.host, page.host)]
+            pages = [page for page in pages if may_be_one_site(parts.host, page.host)]
         return _Partners(pages, history)
 
     def _try(self, host: HostRules, parts: Parts, place: Place, page: Page, partners: list[Page]) -> bool:
@@ -360,8 +360,3 @@ def _prediction(probability: float, estimate: Estimate, host: str, partner: str 
 def _trap(parts: Parts) -> Context:
     names = ",".join(sorted({name for name, _ in parts.parameters}))
     return (Slot.TRAP, f"{parts.shape}?{names}"[:200], "")
-
-
-def _may_mirror(one: str, other: str) -> bool:
-    """Whether two hosts may have the same pages: one host or one registered domain."""
-    return one == other or registered_domain(one) == registered_domain(other)
