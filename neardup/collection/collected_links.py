@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.collection.collected_ranks import ranks_file
+from neardup.collection.engine import MEMORY, duckdb_module
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.parquet import arrow_module
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
 
-_MEMORY = "1200MB"
 _LINKS_AT_ONCE = 1 << 20
 
 
@@ -36,14 +35,9 @@ class CollectedLinks:
     """
 
     def __init__(self, collection: Collection, folder: Path, *, by_host: bool) -> None:
-        try:
-            self._duckdb = importlib.import_module("duckdb")
-        except ImportError as exc:
-            raise ConfigurationError(
-                "PageRank of a collection needs DuckDB: pip install 'neardup[offline]'"
-            ) from exc
+        self._duckdb = duckdb_module("PageRank of a collection needs")
         self._collection = collection
-        config = {"memory_limit": _MEMORY, "temp_directory": str(folder), "preserve_insertion_order": False}
+        config = {"memory_limit": MEMORY, "temp_directory": str(folder), "preserve_insertion_order": False}
         self._connection = self._duckdb.connect(str(folder / "nodes.duckdb"), config=config)
         node = "host" if by_host else "url"
         with self._failing():

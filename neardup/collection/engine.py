@@ -97,6 +97,14 @@ class Engine(ABC):
             self.source(name, made)
 
 
+def duckdb_module(needed: str) -> Any:
+    """DuckDB. ConfigurationError if it is not installed; ``needed`` begins the message: what needs it."""
+    try:
+        return importlib.import_module("duckdb")
+    except ImportError as exc:
+        raise ConfigurationError(f"{needed} DuckDB: pip install 'neardup[offline]'") from exc
+
+
 class DuckDB(Engine):
     """DuckDB in this process; ``memory`` as DuckDB writes it, such as ``2GB``. What does not fit goes to
     ``folder``.
@@ -106,12 +114,7 @@ class DuckDB(Engine):
 
     def __init__(self, folder: Path, memory: str = MEMORY) -> None:
         super().__init__(folder)
-        try:
-            self._duckdb = importlib.import_module("duckdb")
-        except ImportError as exc:
-            raise ConfigurationError(
-                "clusters of a collection need DuckDB: pip install 'neardup[offline]'"
-            ) from exc
+        self._duckdb = duckdb_module("clusters of a collection need")
         arrow_module("pyarrow", folder)
         spilled = folder / "spilled"
         spilled.mkdir(exist_ok=True)
