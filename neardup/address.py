@@ -8,6 +8,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -116,6 +117,19 @@ def _read_host(url: str) -> str:
         return host if host.isascii() else host.encode("idna").decode("ascii")
     except ValueError:
         return ""
+
+
+def ip_text(text: str) -> str:
+    """The one text of an IP address; "" if it is none. What names a network card of this machine is left out.
+
+    >>> ip_text("2001:DB8:0::1"), ip_text("::ffff:192.0.2.7"), ip_text("fe80::1%eth0"), ip_text("a.example")
+    ('2001:db8::1', '192.0.2.7', 'fe80::1', '')
+    """
+    try:
+        ip = ip_address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    return str((isinstance(ip, IPv6Address) and ip.ipv4_mapped) or ip)
 
 
 def is_web(url: str) -> bool:

@@ -18,14 +18,15 @@ from scrapy.utils.project import get_project_settings
 from neardup.cli.arguments import cores, count
 from neardup.cli.output import Section, complain, show_json, show_sections
 from neardup.cli.progress import Progress, interruptible, number
-from neardup.collection.cleaning import applying, marks, text_index
-from neardup.collection.cleaning import pages as clean_pages
+from neardup.collection.cleaning import applying, indexes, marks
+from neardup.collection.cleaning.indexes import Engine
 from neardup.collection.cleaning.marking import Job, mark_in_parallel, mark_sequentially
 from neardup.collection.cleaning.pages import CleanPages
 from neardup.collection.cleaning.rules import DEPTH, MAX_DISTANCE, Few, Rules, Steps
 from neardup.collection.cleaning.texts import Texts
 from neardup.collection.cleaning.work import Way, Work
 from neardup.collection.collected_ranks import ranks_file
+from neardup.collection.dataset import identity as identity_of
 from neardup.collection.dataset import locked, open_collection, page_files, read_state
 from neardup.collection.resume import identify
 from neardup.errors import ConfigurationError
@@ -90,6 +91,12 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="INPUT",
         help="what the collection was built of, for the texts of the index; needed once",
+    )
+    parser.add_argument(
+        "--search",
+        choices=[engine.value for engine in Engine],
+        default=Engine.SQLITE.value,
+        help="what makes the index: SQLite's FTS5, or tantivy, which is faster (default: sqlite)",
     )
     parser.add_argument(
         "--results",
@@ -183,13 +190,13 @@ def _mark(collection: Collection, arguments: argparse.Namespace) -> None:
             f"{collection.folder}: pages are taken out by earlier marks; put them back with --undo first"
         )
     rules = _rules(arguments)
-    results = _results(arguments.results)
+    results = _results(arguments.results) or Engine(arguments.search)
     ways = list(Way) if arguments.way == _BOTH else [Way(arguments.way)]
     with interruptible("what was done is kept; the same command goes on from there"):
         pages = CleanPages(collection, rules)
         identity = _identity(collection, arguments, rules, results)
-        if results is None:
-            _index(collection, pages, arguments.inputs)
+        if isinstance(results, Engine):
+            _index(collection, results, pages, arguments.inputs)
         path = collection.folder / "clean" / "work.db"
         with Work(path, identity) as work:
             told = work.read(arguments.queries, results if isinstance(results, Path) else None)
@@ -225,7 +232,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
 
 
 def _results(given: str | None) -> str | Path | None:
-    """A URL, the path of a file, or None for the index of the collection."""
+    """A URL, the path of a file, or None for an index of the collection."""
     if given is None:
         return None
     if not given.startswith(("http://", "https://")):
@@ -235,8 +242,8 @@ def _results(given: str | None) -> str | Path | None:
     return given
 
 
-def _index(collection: Collection, pages: CleanPages, inputs: Sequence[str]) -> None:
-    if text_index.is_complete(collection):
+def _index(collection: Collection, engine: Engine, pages: CleanPages, inputs: Sequence[str]) -> None:
+    if indexes.is_complete(collection, engine):
         return
     if not inputs:
         names = [one["name"] for one in (read_state(collection.folder) or {})["inputs"]]
@@ -246,19 +253,19 @@ def _index(collection: Collection, pages: CleanPages, inputs: Sequence[str]) -> 
         )
     options = Options.from_settings(get_project_settings())
     texts = Texts(collection, inputs, options.detector, html_response)
-    indexed = text_index.build(collection, texts, pages, Progress("pages", len(pages)))
+    indexed = indexes.build(collection, engine, texts, pages, Progress("pages", len(pages)))
     if indexed < len(pages):
         complain(f"{number(len(pages) - indexed, 'page')} without a text in the inputs: no query finds these")
 
 
 def _identity(
-    collection: Collection, arguments: argparse.Namespace, rules: Rules, results: str | Path | None
+    collection: Collection, arguments: argparse.Namespace, rules: Rules, results: Engine | str | Path
 ) -> dict[str, object]:
     """What a clean-up is known by: another one does not go on with its work."""
     files = [*page_files(collection), ranks_file(collection)]
     try:
         return {
-            "pages": clean_pages.identity(collection, files),
+            "pages": identity_of(collection, files),
             "log": identify(arguments.queries),
             "results": identify(results) if isinstance(results, Path) else results,
             "url_field": arguments.url_field,

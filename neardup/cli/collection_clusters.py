@@ -122,8 +122,8 @@ def _show(collection: Collection, choice: Choice, found: Found) -> None:
     canonical = len(found.relations["actual_hash_id"].unique())
     print(
         f"{collection.clusters}: {number(found.clusters.num_rows, 'page')},"
-        f" {number(found.relations.num_rows, 'duplicate')} of {number(canonical, 'canonical page')}, found in"
-        f" {number(found.rounds, 'round')}"
+        f" {number(found.relations.num_rows, 'duplicate')} of {number(canonical, 'canonical page')}, judged"
+        f" {number(found.judged, 'time')}"
     )
 
 

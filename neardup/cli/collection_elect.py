@@ -12,10 +12,9 @@ import argparse
 import shutil
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neardup.cli import database
+from neardup.cli import database, source
 from neardup.cli.arguments import count
 from neardup.cli.collection_clusters import choice_of
 from neardup.cli.output import Section, show_sections
@@ -24,7 +23,7 @@ from neardup.cli.removal import refuse_while_running
 from neardup.cli.rules import stored_rule
 from neardup.collection import clusters
 from neardup.collection import election as collected
-from neardup.collection.dataset import locked, open_collection
+from neardup.collection.dataset import locked
 from neardup.collection.engine import DuckDB
 from neardup.errors import ConfigurationError
 from neardup.store import election, ranks, removal
@@ -32,6 +31,7 @@ from neardup.store import election, ranks, removal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from neardup.collection.dataset import Collection
     from neardup.store.store import Store
 
 HELP = "choose canonical pages by PageRank, age, https or length of the URL"
@@ -40,13 +40,6 @@ _CLUSTERS_AT_ONCE = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder",
-        type=Path,
-        nargs="?",
-        metavar="FOLDER",
-        help="what neardup collection build has made; without it, the database",
-    )
     names = ",".join(election.PREFERENCES)
     parser.add_argument(
         "--by",
@@ -60,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="do it even if a crawl seems to be running")
     parser.add_argument("--limit", type=count, default=20, metavar="N", help="changes shown (default: 20)")
     parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
-    database.add_arguments(parser)
+    source.add_arguments(parser)
 
 
 def _preferences(text: str) -> list[str]:
@@ -73,16 +66,10 @@ def _preferences(text: str) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.folder is None:
-        _run_on_store(arguments)
-    elif arguments.database:
-        raise ConfigurationError("FOLDER and --database are two places of clusters; give one")
-    else:
-        _run_on_collection(arguments)
+    source.run(arguments, _run_on_collection, _run_on_store)
 
 
-def _run_on_collection(arguments: argparse.Namespace) -> None:
-    collection = open_collection(arguments.folder)
+def _run_on_collection(arguments: argparse.Namespace, collection: Collection) -> None:
     choice = choice_of(database.read_options(arguments), collection)
     with locked(collection.folder):
         folder = clusters.job_folder(collection, choice)
@@ -92,17 +79,16 @@ def _run_on_collection(arguments: argparse.Namespace) -> None:
     _show(arguments, str(collection.folder), found)
 
 
-def _run_on_store(arguments: argparse.Namespace) -> None:
-    with database.open_store(database.read_options(arguments)) as store:
-        with store.reading() as connection:
-            if "pagerank" in arguments.by and not ranks.highest(connection, 1):
-                raise ConfigurationError(
-                    f"{store.location} has no PageRank: run neardup collection pagerank first"
-                )
-            if not (arguments.yes or arguments.dry_run):
-                refuse_while_running(removal.running(connection), "elect")
-        with interruptible("what is elected is elected; the same command goes on from there"):
-            found = _elect(store, arguments.by, dry=arguments.dry_run)
+def _run_on_store(arguments: argparse.Namespace, store: Store) -> None:
+    with store.reading() as connection:
+        if "pagerank" in arguments.by and not ranks.highest(connection, 1):
+            raise ConfigurationError(
+                f"{store.location} has no PageRank: run neardup collection pagerank first"
+            )
+        if not (arguments.yes or arguments.dry_run):
+            refuse_while_running(removal.running(connection), "elect")
+    with interruptible("what is elected is elected; the same command goes on from there"):
+        found = _elect(store, arguments.by, dry=arguments.dry_run)
     _show(arguments, store.location, found)
 
 

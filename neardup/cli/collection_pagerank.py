@@ -14,36 +14,32 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neardup.cli import database
+from neardup.cli import source
 from neardup.cli.arguments import count
 from neardup.cli.output import Section, printable, show_sections
 from neardup.cli.progress import QUIET_SECONDS, interruptible, number
 from neardup.collection import link_graph
 from neardup.collection.collected_links import CollectedLinks
-from neardup.collection.dataset import open_collection
+from neardup.collection.dataset import identity, locked
 from neardup.collection.pagerank import DAMPING, check_damping, pagerank
+from neardup.collection.rank_work import RankWork
 from neardup.errors import ConfigurationError
 from neardup.store import ranks
 from neardup.store.page_links import count_pages
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
-    from neardup.collection.link_graph import Integers, LinkGraph
+    from neardup.collection.dataset import Collection
+    from neardup.collection.link_graph import LinkGraph
     from neardup.collection.pagerank import Ranks
+    from neardup.store.store import Store
 
 HELP = "how much pages are linked to: PageRank over a collection or a store"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folder",
-        type=Path,
-        nargs="?",
-        metavar="FOLDER",
-        help="what neardup collection build has made; without it, the database",
-    )
     parser.add_argument(
         "--by",
         choices=("page", "host"),
@@ -60,34 +56,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="ranks shown (default: 10)")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
-    database.add_arguments(parser)
+    source.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     check_damping(arguments.damping)
-    with interruptible("no ranks are written; those of before are as they were"):
-        if arguments.folder is None:
-            _rank_store(arguments)
-        elif arguments.database:
-            raise ConfigurationError("FOLDER and --database are two sources of links; give one")
-        else:
-            _rank_collection(arguments)
+    source.run(arguments, _rank_collection, _rank_store)
 
 
-def _rank_collection(arguments: argparse.Namespace) -> None:
-    collection = open_collection(arguments.folder)
+def _rank_collection(arguments: argparse.Namespace, collection: Collection) -> None:
     by_host = arguments.by == "host"
+    chosen = {"by": arguments.by, "damping": arguments.damping}
     with (
-        tempfile.TemporaryDirectory(prefix="pagerank-", dir=collection.folder) as work,
-        closing(CollectedLinks(collection, Path(work), by_host=by_host)) as source,
+        interruptible("no ranks are written, and what was done is kept; the same command goes on from there"),
+        locked(collection.folder),
+        tempfile.TemporaryDirectory(prefix="pagerank-", dir=collection.folder) as folder,
+        closing(CollectedLinks(collection, Path(folder), by_host=by_host)) as collected,
     ):
-        graph, found = _ranked(source.links(), source.nodes, Path(work), arguments)
-        path = source.write(found.values, {"by": arguments.by, "damping": arguments.damping})
-        _show(arguments, str(path), graph, found, source.highest(found.values, arguments.limit))
+        files = [
+            path for one in (collection.pages, collection.links) for path in sorted(one.glob("*.parquet"))
+        ]
+        work = RankWork(collection.folder / "pagerank", {**chosen, "files": identity(collection, files)})
+        graph = work.graph(lambda: link_graph.build(collected.links(), collected.nodes, Path(folder)))
+        found = _ranked(graph, arguments, work.ranks(), work.keep)
+        path = collected.write(found.values, chosen)
+        work.remove()
+        _show(arguments, str(path), graph, found, collected.highest(found.values, arguments.limit))
 
 
-def _rank_store(arguments: argparse.Namespace) -> None:
-    with database.open_store(database.read_options(arguments)) as store:
+def _rank_store(arguments: argparse.Namespace, store: Store) -> None:
+    with interruptible("no ranks are written; those of before are as they were"):
         with store.reading() as connection, tempfile.TemporaryDirectory(prefix="pagerank-") as work:
             if not count_pages(connection):
                 raise ConfigurationError(
@@ -95,7 +93,8 @@ def _rank_store(arguments: argparse.Namespace) -> None:
                 )
             nodes = ranks.nodes_of_pages(connection, by_host=arguments.by == "host")
             links = ranks.links_of_nodes(connection, nodes)
-            graph, found = _ranked(links, nodes.count, Path(work), arguments)
+            graph = link_graph.build(links, nodes.count, Path(work))
+            found = _ranked(graph, arguments)
         store.transact(lambda connection: ranks.store_ranks(connection, nodes, found.values), patiently=True)
         with store.reading() as connection:
             highest = ranks.highest(connection, arguments.limit)
@@ -103,10 +102,20 @@ def _rank_store(arguments: argparse.Namespace) -> None:
 
 
 def _ranked(
-    links: Iterable[tuple[Integers, Integers]], nodes: int, work: Path, arguments: argparse.Namespace
-) -> tuple[LinkGraph, Ranks]:
-    graph = link_graph.build(links, nodes, work)
-    return graph, pagerank(graph, damping=arguments.damping, on_iteration=_Convergence())
+    graph: LinkGraph,
+    arguments: argparse.Namespace,
+    begun: Ranks | None = None,
+    keep: Callable[[Ranks], None] = lambda ranks: None,
+) -> Ranks:
+    if begun is not None:
+        print(f"going on after {number(begun.iterations, 'iteration')}", file=sys.stderr, flush=True)
+    told = _Convergence()
+
+    def on_iteration(ranks: Ranks) -> None:
+        keep(ranks)
+        told(ranks)
+
+    return pagerank(graph, damping=arguments.damping, begun=begun, on_iteration=on_iteration)
 
 
 class _Convergence:
@@ -115,11 +124,11 @@ class _Convergence:
     def __init__(self) -> None:
         self._last = time.monotonic()
 
-    def __call__(self, iteration: int, error: float) -> None:
+    def __call__(self, ranks: Ranks) -> None:
         now = time.monotonic()
         if now - self._last >= QUIET_SECONDS:
             self._last = now
-            print(f"iteration {iteration}: exact to {error:.1e}", file=sys.stderr, flush=True)
+            print(f"iteration {ranks.iterations}: exact to {ranks.error:.1e}", file=sys.stderr, flush=True)
 
 
 def _show(

@@ -18,7 +18,7 @@ from neardup.errors import NeardupError
 from neardup.store import removal, stats
 
 if TYPE_CHECKING:
-    from neardup.store.stats import CrawlRow
+    from neardup.store.stats import CrawlPages
     from neardup.store.store import Store
 
 HELP = "the crawls of the store; remove one with all that only it brought (remove)"
@@ -67,13 +67,13 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"{store.location}: other crawls see the pages of crawl {arguments.crawl}")
             return
         with store.reading() as connection:
-            rows = stats.crawl_rows(connection)
+            rows = stats.crawl_pages(connection)
     if arguments.format == "table":
         print(f"{store.location}\n")
     show_sections([Section("crawls", "Crawls", _COLUMNS, [_values(row) for row in rows])], arguments.format)
 
 
-def _values(row: CrawlRow) -> tuple[object, ...]:
+def _values(row: CrawlPages) -> tuple[object, ...]:
     return (
         row.crawl_id,
         row.spider,

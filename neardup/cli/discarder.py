@@ -44,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 _WWW = re.compile(r"www\d*\.")
 
-_NO_SUCH_SLOTS = frozenset({Slot.SEGMENT, Slot.HOST, Slot.TOGETHER, Slot.TRAP})
+_NO_SUCH_SLOTS = frozenset({Slot.SEGMENT, Slot.HOST, Slot.SUBSTITUTION, Slot.TOGETHER, Slot.TRAP})
 """Of which the format knows nothing."""
 
 _CONTRADICTED = "it is wrong in a part of the site"

@@ -93,33 +93,20 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         overview = reports.overview(connection, filters)
         by_host = reports.by_host(connection, filters)
         by_path = reports.by_path_prefix(connection, filters)
-        by_distance = reports.by_distance(connection, filters)
         by_evidence = reports.by_evidence(connection, filters)
         by_crawl = reports.by_crawl(connection, filters)
         across_hosts = reports.across_hosts(connection, filters)
         clusters = reports.largest_clusters(connection, filters, limit=limit, by_rank=by_rank)
         flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
+        soft_404s = _soft_404s(reports.soft_404s(connection, filters), limit)
+        by_distance = _by_distance(reports.by_distance(connection, filters))
         curve = None if filters != reports.Filters() else figures.curve(connection)
     across_domains = reports.across_domains(across_hosts)
     return [
         _overview(overview, across_hosts, across_domains),
         _shares("by_host", "By host", "host", by_host, limit),
         _shares("by_path", "By path prefix", "path", by_path, limit),
-        Section(
-            "by_distance",
-            "Duplicates by distance to the canonical page",
-            ("distance", "percentage", "duplicates", "resemblance", "least_resemblance"),
-            [
-                (
-                    at.distance,
-                    hamming.percentage(at.distance),
-                    at.duplicates,
-                    at.resemblance,
-                    at.least_resemblance,
-                )
-                for at in by_distance
-            ],
-        ),
+        by_distance,
         _evidence(by_evidence),
         Section(
             "by_crawl",
@@ -144,6 +131,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         ),
         _clusters("clusters", "Clusters of highest PageRank" if by_rank else "Largest clusters", clusters),
         _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
+        *soft_404s,
         *([] if curve is None else [_curve(curve)]),
         *_mirrors(store, filters, limit),
     ]
@@ -158,6 +146,24 @@ def _mirrors(store: Store, filters: reports.Filters, limit: int) -> list[Section
         found = [mirror for mirror in found if mirror.is_of(filters.host)]
     title = "Mirrors" if len(found) <= limit else f"Mirrors (the {limit} with most support, of {len(found)})"
     return [mirrors.section(found[:limit], title)]
+
+
+def _by_distance(found: list[reports.AtDistance]) -> Section:
+    return Section(
+        "by_distance",
+        "Duplicates by distance to the canonical page",
+        ("distance", "percentage", "duplicates", "resemblance", "least_resemblance"),
+        [
+            (
+                at.distance,
+                hamming.percentage(at.distance),
+                at.duplicates,
+                at.resemblance,
+                at.least_resemblance,
+            )
+            for at in found
+        ],
+    )
 
 
 def _overview(
@@ -216,6 +222,13 @@ def _crossings(name: str, title: str, column: str, crossings: list[reports.Cross
 def _clusters(name: str, title: str, clusters: list[reports.Cluster]) -> Section:
     rows = [(cluster.duplicates, cluster.canonical_url, cluster.example_url) for cluster in clusters]
     return Section(name, title, ("duplicates", "canonical_url", "example_url"), rows)
+
+
+def _soft_404s(hosts: list[reports.Soft404s], limit: int) -> list[Section]:
+    """A section if there are any."""
+    rows = [(of_host.host, of_host.pages, of_host.example_url) for of_host in hosts[:limit]]
+    title = "Soft 404: pages that stand for others that are not there"
+    return [Section("soft_404", title, ("host", "pages", "example_url"), rows)] if rows else []
 
 
 def _shares(name: str, title: str, column: str, shares: list[reports.Share], limit: int) -> Section:

@@ -51,25 +51,30 @@ def run(arguments: argparse.Namespace) -> None:
                 refuse_while_running(removal.running(connection), "rethreshold")
         progress = Progress("pages", pages)
         with interruptible("nothing is changed"):
-            outcome = rethreshold.rethreshold(store, detector, stored_rule(store), progress)
+            outcome, changes = rethreshold.rethreshold(store, detector, stored_rule(store), progress)
         if arguments.apply:
-            rethreshold.apply(store, outcome)
+            rethreshold.apply(store, changes)
     _show(outcome, arguments)
 
 
 def _show(outcome: Outcome, arguments: argparse.Namespace) -> None:
-    sums = {
-        name: value
-        for name, value in asdict(outcome).items()
-        if name not in {"examples", "relations", "canonical", "too_short"}
-    }
+    found = asdict(outcome)
     if arguments.format == "json":
-        examples = [asdict(example) for example in outcome.examples]
-        show_json({**sums, "examples": examples, "applied": arguments.apply})
+        show_json({**found, "applied": arguments.apply})
         return
-    show_fields({name.replace("_", " "): value for name, value in sums.items()})
+    show_fields(
+        {name.replace("_", " "): value for name, value in found.items() if not isinstance(value, list)}
+    )
     if outcome.examples:
         print("\nExamples")
         rows = [(one.url, one.before or "(canonical)", one.then or "(canonical)") for one in outcome.examples]
         show_table(("page", "before", "then"), rows)
+    if outcome.splits:
+        print("\nClusters that are split")
+        parts = [
+            (split.canonical_url, split.pages, split.clusters, part.canonical_url, part.pages)
+            for split in outcome.splits
+            for part in split.parts
+        ]
+        show_table(("canonical page", "pages", "clusters", "canonical page then", "pages there"), parts)
     print("\napplied" if arguments.apply else "\nnothing is changed; --apply makes it so")

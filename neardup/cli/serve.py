@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
     with needed_for("neardup serve"):
         from neardup.web.results import PATH, Cleaner, application, checked_keep  # noqa: PLC0415
         from neardup.web.security import Secret  # noqa: PLC0415
-        from neardup.web.server import listen, serve  # noqa: PLC0415
+        from neardup.web.server import listen, loaded, serve  # noqa: PLC0415
     checked_keep(str(arguments.keep))
     options = database.read_options(arguments)
     reader = options.detector.make_reader()
@@ -80,11 +80,12 @@ def run(arguments: argparse.Namespace) -> None:
             url_field=arguments.url_field,
             text_field=arguments.text_field,
         )
+        secret = None if password is None else Secret(password, is_password=True)
+        server = loaded(application(cleaner, secret, names=listening.names(arguments)))
         address = listening.address(arguments.host, socket)
         where = f"texts of the field {arguments.text_field}" if store is None else store.location
         print(f"{where}\nPOST {address}{PATH[1:]}\nCtrl-C ends it", flush=True)
-        secret = None if password is None else Secret(password, is_password=True)
-        serve(application(cleaner, secret, names=listening.names(arguments)), socket)
+        serve(server, socket)
 
 
 def _check_scheme(store: Store, reader: Reader) -> None:

@@ -78,6 +78,7 @@ def _show_page(report: page_report.PageReport) -> None:
             "links not followed": report.links_withheld,
             "duplicates": report.duplicate_count,
             **({"calls canonical": report.declared_url} if report.declared_url else {}),
+            **({"soft 404": "stands for a page that is not there"} if report.soft_404 else {}),
             **({"flagged": f"{report.flagged_at:%Y-%m-%d %H:%M:%S} UTC"} if report.flagged_at else {}),
         }
     )

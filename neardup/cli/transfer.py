@@ -55,7 +55,7 @@ def run_import(arguments: argparse.Namespace) -> None:
 def _in_words(header: Header) -> str:
     names = (
         "crawl", "page", "relation", "version", "link list", "rank", "host", "rule", "rule effect",
-        "decision", "text",
+        "decision", "text", "server IP",
     )  # fmt: skip
     rows = [
         number(header.rows.get(table.name, 0), name)

@@ -174,6 +174,7 @@ def in_words(rule: Rule) -> str:
         Slot.EXTRA: f"{value!r} in the path may be missing",
         Slot.HOST: f"{value} is a mirror",
         Slot.SPELLING: "case, extension, index file and last slash do not matter",
+        Slot.SUBSTITUTION: f"two ways of writing one URL: {value}",
         Slot.TOGETHER: f"does not matter at once: {value or 'all that rules for the whole host name'}",
         Slot.TRAP: f"URLs like {value} lead to few pages",
     }[rule.slot]

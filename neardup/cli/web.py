@@ -36,10 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     with needed_for("neardup web"):
+        from neardup.web import background  # noqa: PLC0415
         from neardup.web.app import application  # noqa: PLC0415
+        from neardup.web.checking import KnownPages  # noqa: PLC0415
         from neardup.web.counting import Figures  # noqa: PLC0415
         from neardup.web.security import TOKEN, Secret  # noqa: PLC0415
-        from neardup.web.server import listen, serve  # noqa: PLC0415
+        from neardup.web.server import listen, loaded, serve  # noqa: PLC0415
         from neardup.web.site import Site  # noqa: PLC0415
         from neardup.web.trials import Trials  # noqa: PLC0415
     options = database.read_options(arguments)
@@ -47,6 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
     password = listening.password(arguments)
     token = secrets.token_urlsafe(24)
     secret: Secret = Secret(token) if password is None else Secret(password, is_password=True)
+    background.prepare()
     with database.open_store(options) as store, listen(arguments.host, arguments.port) as socket:
         rule = stored_rule(store)
         site = Site(
@@ -54,6 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
             rule=rule,
             figures=Figures(store, rule),
             trials=Trials(store, rule),
+            known=KnownPages(store, options.detector),
             secret=secret,
             options=options.detector,
             reader=reader,
@@ -61,6 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
             person=getpass.getuser(),
             settings=options.recorded,
         )
+        server = loaded(application(site, names=listening.names(arguments)))
         address = listening.address(arguments.host, socket)
         if password is None:
             address += f"?{TOKEN}={token}"
@@ -68,6 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
         if not arguments.no_browser and listening.is_loopback(arguments.host):
             webbrowser.open(address)
         try:
-            serve(application(site, names=listening.names(arguments)), socket)
+            serve(server, socket)
         finally:
+            site.figures.stop()
             site.trials.stop()

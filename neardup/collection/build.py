@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neardup.address import Address
-from neardup.collection import dataset, revisits, workers
+from neardup.collection import dataset, rare_places, revisits, workers
 from neardup.collection.inputs.archives import Archive
 from neardup.collection.inputs.found import (
     End,
@@ -166,6 +166,7 @@ def build(
         while missing:
             _run(make, missing, processes, inputs, on_progress)
             missing = _disagreeing(collection, inputs, missing)
+        _learn(collection, processes)
         of_revisits = _resolved(collection, inputs)
         notes = {
             one.name: [
@@ -223,12 +224,15 @@ def _numbered(collection: Collection, opened: list[Opened], names: Names) -> dic
 
 def _begin(collection: Collection, inputs: dict[int, Opened], names: Names) -> None:
     try:
-        for folder in (collection.pages, collection.links, collection.records, collection.revisits):
+        for folder in (
+            collection.pages, collection.links, collection.records, collection.revisits, collection.shingles,
+            collection.rare,
+        ):  # fmt: skip
             folder.mkdir(parents=True, exist_ok=True)
-            for left in folder.glob("*.writing"):
-                left.unlink(missing_ok=True)
+        for left in collection.folder.glob("**/*.writing"):
+            left.unlink(missing_ok=True)
     except OSError as exc:
-        raise _unwritable(collection, exc) from exc
+        raise dataset.unwritable(collection, exc) from exc
     _write(collection, inputs, names, complete=False)
 
 
@@ -240,14 +244,7 @@ def _write(collection: Collection, inputs: dict[int, Opened], names: Names, *, c
     try:
         dataset.write_state(collection.folder, state)
     except OSError as exc:
-        raise _unwritable(collection, exc) from exc
-
-
-def _unwritable(collection: Collection, exc: OSError) -> NeardupError:
-    return NeardupError(
-        f"{collection.folder} cannot be written: {exc.strerror or exc}; what was done is kept, and the same"
-        " command goes on"
-    )
+        raise dataset.unwritable(collection, exc) from exc
 
 
 def parts_of(inputs: dict[int, Opened]) -> Iterator[Part]:
@@ -308,11 +305,23 @@ def _disagreeing(collection: Collection, inputs: dict[int, Opened], made: list[P
         before: Note | None = None
         for part in parts_of({number: opened}):
             note = read_note(collection, part)
-            if before is not None and note.first != before.next and part.name not in exact:
-                again.append(part._replace(start=before.next, exact=True))
-                break
+            if before is not None:
+                # A record may reach over parts. These have no record, and say so by their ends.
+                agrees = min(note.first, part.end) == min(before.next, part.end)
+                if not agrees and part.name not in exact:
+                    again.append(part._replace(start=before.next, exact=True))
+                    break
+                if before.next >= part.end:
+                    continue
             before = note
     return again
+
+
+def _learn(collection: Collection, processes: int) -> None:
+    try:
+        rare_places.learn(collection, processes)
+    except OSError as exc:
+        raise dataset.unwritable(collection, exc) from exc
 
 
 def _resolved(collection: Collection, inputs: dict[int, Opened]) -> dict[int, Note]:
@@ -341,7 +350,7 @@ def _resolved(collection: Collection, inputs: dict[int, Opened]) -> dict[int, No
             {"parts": parts, "inputs": {str(number): asdict(note) for number, note in notes.items()}}
         )
     except OSError as exc:
-        raise _unwritable(collection, exc) from exc
+        raise dataset.unwritable(collection, exc) from exc
     return notes
 
 
@@ -358,6 +367,7 @@ class _Builder:
         self._collection = collection
         self._inputs = inputs
         self._reader = options.make_reader()
+        self._min_features = options.min_features
         self._open_page = open_page
         self._unpacking: tuple[int, Unpacking] | None = None
 
@@ -370,7 +380,7 @@ class _Builder:
             finally:
                 writer.drop()
         except OSError as exc:
-            raise _unwritable(self._collection, exc) from exc
+            raise dataset.unwritable(self._collection, exc) from exc
         return task
 
     def close(self) -> None:
@@ -427,16 +437,19 @@ class _Builder:
         origin = found.origin
         page_id = _id(number, origin)
         url, led_to = origin.url, {}
+        reading: Reading | None = None
         try:
-            if isinstance(found, Page):
-                response = response_of(found, self._open_page)
-                values = _values(self._reader.read_response(response))
-                url = response.url
-                led_to = links(url, response.selector.root)
-            elif isinstance(found, Text):
-                values = _values(self._reader.read_text(cleaned(found.text)))
-            else:
+            if isinstance(found, Known):
                 values = found.values
+            else:
+                if isinstance(found, Page):
+                    response = response_of(found, self._open_page)
+                    reading = self._reader.read_response(response)
+                    url = response.url
+                    led_to = links(url, response.selector.root)
+                else:
+                    reading = self._reader.read_text(cleaned(found.text))
+                values = _values(reading)
         except Left as exc:
             return note.skip(origin.place, exc.why, "")
         except PageTooLarge as exc:
@@ -452,6 +465,9 @@ class _Builder:
                 *values, name, origin.place,
             )
         )  # fmt: skip
+        if reading is not None and reading.fingerprint and reading.distinct_words >= self._min_features:
+            shingles = reading.shingles.astype("<u8").tobytes()
+            writer.shingles((page_id, _storable(page.host), reading.text_digest, values.headline, shingles))
         writer.links(page_id, [_storable(link) for link in led_to], led_to.values())
         note.pages += 1
         note.links += len(led_to)

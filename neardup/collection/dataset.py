@@ -2,8 +2,9 @@
 
 ``FOLDER/collection.json`` names the format and the scheme of the fingerprints. ``FOLDER/pages/`` and
 ``FOLDER/links/`` hold the rows in files named by input and part. ``FOLDER/records/`` and
-``FOLDER/revisits/`` have what revisits need (:mod:`neardup.collection.revisits`). ``FOLDER/clusters/`` holds
-what ``neardup collection clusters`` finds.
+``FOLDER/revisits/`` have what revisits need (:mod:`neardup.collection.revisits`). ``FOLDER/rare/`` and
+``FOLDER/frequencies.parquet`` tell what is rare on hosts (:mod:`neardup.collection.rare_places`).
+``FOLDER/clusters/`` holds what ``neardup collection clusters`` finds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from neardup.parquet import arrow_module, reading_parquet
 from neardup.text import headline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FORMAT = 2
 
@@ -36,6 +37,9 @@ _LOCK = "lock"
 """Name of the file that a process locks while it writes. The file stays, and is empty."""
 
 _ROWS_OF_A_GROUP = 1 << 14
+_PAGES_OF_SHINGLES = 1 << 8
+"""Pages whose shingles are gathered at once, because these are large."""
+
 _NOTE = b"neardup"
 """Key of the note in the metadata of a part."""
 
@@ -94,6 +98,20 @@ class Collection:
         return self.pages / "revisits.parquet"
 
     @property
+    def shingles(self) -> Path:
+        """The shingles of pages, until it is known what is rare."""
+        return self.folder / "shingles"
+
+    @property
+    def rare(self) -> Path:
+        return self.folder / "rare"
+
+    @property
+    def frequencies(self) -> Path:
+        """What is known of hosts."""
+        return self.folder / "frequencies.parquet"
+
+    @property
     def state(self) -> Path:
         """What was built, and of what."""
         return self.folder / "collection.json"
@@ -137,6 +155,12 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def identity(collection: Collection, files: Sequence[Path]) -> list[list[Any]]:
+    """What tells whether files are still the same, as JSON has it: name, size and time of change."""
+    found = [(path, path.stat()) for path in files]
+    return [[str(path.relative_to(collection.folder)), one.st_size, one.st_mtime_ns] for path, one in found]
 
 
 def read_state(folder: Path) -> dict[str, Any] | None:
@@ -197,7 +221,8 @@ class PartWriter:
         self._pages = Table(collection.pages / name, PAGES())
         self._records = Table(collection.records / name, RECORDS())
         self._revisits = Table(collection.revisits / name, REVISITS())
-        self._optional = (self._records, self._revisits)
+        self._shingles = Table(collection.shingles / name, SHINGLES(), rows_at_once=_PAGES_OF_SHINGLES)
+        self._optional = (self._records, self._revisits, self._shingles)
         self._tables = (*self._optional, self._links, self._pages)
 
     def page(self, row: tuple[Any, ...]) -> None:
@@ -206,6 +231,10 @@ class PartWriter:
     def links(self, page_id: int, targets: list[str], nofollow: Iterable[bool]) -> None:
         """Where the anchors of one page lead to."""
         self._links.add([page_id] * len(targets), targets, nofollow)
+
+    def shingles(self, row: tuple[Any, ...]) -> None:
+        """What tells where the sketch of a page holds what is rare on the host."""
+        self._shingles.add(*zip(row, strict=True))
 
     def record(self, row: tuple[Any, ...]) -> None:
         """A record that revisits may refer to."""
@@ -237,8 +266,8 @@ class Table:
     The columns are lists of plain values, so that no link takes a tuple of its own.
     """
 
-    def __init__(self, path: Path, schema: Any) -> None:
-        self.path, self._schema = path, schema
+    def __init__(self, path: Path, schema: Any, *, rows_at_once: int = _ROWS_OF_A_GROUP) -> None:
+        self.path, self._schema, self._rows_at_once = path, schema, rows_at_once
         self.rows = 0
         self._started = path.with_name(f"{path.name}.{os.getpid()}.writing")
         self._arrow = arrow_module("pyarrow", path)
@@ -254,7 +283,7 @@ class Table:
         for column, added in zip(self._columns, columns, strict=True):
             column.extend(added)
         self.rows += len(self._columns[0]) - before
-        if len(self._columns[0]) >= _ROWS_OF_A_GROUP:
+        if len(self._columns[0]) >= self._rows_at_once:
             self._write()
 
     def finish(self, note: Mapping[str, Any]) -> None:
@@ -373,6 +402,49 @@ def REVISITS() -> Any:  # noqa: N802  # as PAGES
     own = [PAGES().field(name) for name in OWN]
     keys = [(name, arrow.uint64()) for name in KEYS]
     return arrow.schema([*own, *keys, ("refers_to", arrow.string())])
+
+
+def SHINGLES() -> Any:  # noqa: N802  # as PAGES
+    """The Arrow schema of ``shingles/``: the shingles of a page, eight bytes each, and what is counted with
+    them.
+    """
+    arrow = arrow_module("pyarrow", Path("a collection"))
+    own = [PAGES().field(name) for name in ("id", "host", "text_digest", "headline")]
+    return arrow.schema([*own, ("shingles", arrow.binary())])
+
+
+def RARE() -> Any:  # noqa: N802  # as PAGES
+    """The Arrow schema of ``rare/``, a row a page.
+
+    ``rare_places`` are the planes of :func:`neardup.collection.rare_places.planes_of`. ``rare_limit``: on how
+    many pages of the host a rare shingle may stand. ``is_all_rare``: the host is known, and next to nothing
+    in the page is template.
+    """
+    arrow = arrow_module("pyarrow", Path("a collection"))
+    return arrow.schema(
+        [
+            arrow.field("id", arrow.int64(), nullable=False),
+            ("rare_places", arrow.binary()),
+            ("rare_limit", arrow.int32()),
+            ("is_all_rare", arrow.bool_()),
+        ]
+    )
+
+
+def FREQUENCIES() -> Any:  # noqa: N802  # as PAGES
+    """The Arrow schema of ``frequencies.parquet``: what is known of a host
+    (:class:`neardup.detection.document_frequencies.HostFrequencies`).
+    """
+    arrow = arrow_module("pyarrow", Path("a collection"))
+    return arrow.schema([("host", arrow.string()), ("pages", arrow.int64()), ("counts", arrow.binary())])
+
+
+def unwritable(collection: Collection, exc: OSError) -> NeardupError:
+    """The error of a collection that cannot be written."""
+    return NeardupError(
+        f"{collection.folder} cannot be written: {exc.strerror or exc}; what was done is kept, and the same"
+        " command goes on"
+    )
 
 
 def page_files(collection: Collection) -> list[Path]:

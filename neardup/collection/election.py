@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.collection import clusters
+from neardup.collection import clusters, rare_places
 from neardup.collection.collected_ranks import ranks_of
 from neardup.collection.dataset import page_files
-from neardup.collection.pair_kernels import Judgement
+from neardup.collection.pair_kernels import EVIDENCE, Judgement
+from neardup.collection.rare_places import plane_of
 from neardup.detection.rule import Evidence
 from neardup.errors import ConfigurationError
 from neardup.parquet import arrow_module, reading_parquet
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _PAIRS_AT_ONCE = 1 << 16
 _COLUMNS = ("id", "url", "host", "date", "hash_value", "sketch", "headline", "text_digest")
+_RARE = ("rare_places", "rare_limit", "is_all_rare")
 _UNDATED = datetime.max.replace(tzinfo=UTC)
 
 
@@ -96,6 +98,7 @@ class _Members:
     """The pages of clusters of two or more, as rows in the order of their ids.
 
     ``clusters``: the rows of each cluster by the row of its canonical page, in the order of the rules.
+    ``heads``: the row of the canonical page of each page.
     """
 
     def __init__(self, collection: Collection, clustered: Any, preferences: Sequence[str]) -> None:
@@ -113,6 +116,7 @@ class _Members:
             self._keys.append(tuple(PREFERENCES[name](page) for name in preferences))
         self.clusters: dict[int, list[int]] = {}
         heads = np.searchsorted(self.ids, clustered["canonical_id"].to_numpy()).tolist()
+        self.heads = heads
         for row, head in enumerate(heads):
             self.clusters.setdefault(head, []).append(row)
         for rows in self.clusters.values():
@@ -165,11 +169,23 @@ class _Judge:
             yield _Relation(canonical, duplicate, 0, 0, Evidence.TEXT.value)
         columns = {"a": self._arrow.array(pairs[:, 0]), "b": self._arrow.array(pairs[:, 1])}
         for end, side in zip("ab", sides, strict=True):
-            for name, column in (("value", "hash_value"), ("sketch",) * 2, ("headline",) * 2, ("host",) * 2):
+            for name, column in (
+                ("value", "hash_value"),
+                ("sketch",) * 2,
+                ("headline",) * 2,
+                ("url",) * 2,
+                ("host",) * 2,
+            ):
                 columns[f"{name}_{end}"] = side[column].combine_chunks()
+        for name in _RARE:
+            columns[name] = sides[1][name].combine_chunks()
         batch = self._arrow.record_batch(columns).filter(self._arrow.array(~same))
         for judged in self._judgement(iter([batch]) if batch.num_rows else iter(())):
-            yield from map(_Relation._make, zip(*(column.to_pylist() for column in judged), strict=True))
+            for row in judged.to_pylist():
+                duplicates = len(self._members.clusters[self._members.heads[row["a"]]]) - 1
+                evidence = row[EVIDENCE[plane_of(duplicates, row["rare_limit"] or 0)]]
+                if evidence is not None:
+                    yield _Relation(row["a"], row["b"], row["distance"], row["differing"], evidence)
 
 
 def _write(
@@ -210,10 +226,12 @@ def _traits(collection: Collection, ids: Rows) -> Any:
         with reading_parquet(path):
             table = parquet.read_table(path, columns=list(_COLUMNS))
         found.append(table.filter(compute.is_in(table["id"], arrow.array(ids))))
-    together = arrow.concat_tables(found).sort_by("id")
+    together, rare = arrow.concat_tables(found).sort_by("id"), rare_places.rows_of(collection, ids)
     if together.num_rows < ids.size:
         raise ConfigurationError(
             f"{collection.pages} has not all pages of the clusters any more: run neardup collection clusters"
             f" {collection.folder} again"
         )
+    for name in _RARE:
+        together = together.append_column(name, rare[name])
     return together.combine_chunks()

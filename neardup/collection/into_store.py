@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.address import Address
+from neardup.collection import rare_places
 from neardup.collection.dataset import page_files
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.rule import Evidence
@@ -47,22 +48,25 @@ def store(
     take them. What it has taken stays, and storing again replaces it.
     """
     crawl_id = opened.begin_crawl(spider=f"collection {collection.folder.resolve().name}", settings=settings)
-    writer = Writer(opened, crawl_id, batch_rows=_AT_ONCE)
+    frequencies = rare_places.read_frequencies(collection, are_stored=False)
+    writer = Writer(opened, crawl_id, batch_rows=_AT_ONCE, frequencies=frequencies)
     done = 0
     try:
-        for verdict in _verdicts(collection, found, choice, crawl_id):
-            writer.put(verdict)
-            done += 1
-            if done % _AT_ONCE == 0:
-                writer.flush()
-                on_progress(done)
-                if writer.error is not None:
-                    raise writer.error
-        writer.flush()
+        for are_duplicates in (False, True):  # duplicates last, because their rows refer to others
+            for verdict in _verdicts(collection, found, choice, crawl_id, are_duplicates=are_duplicates):
+                writer.put(verdict)
+                done += 1
+                if done % _AT_ONCE == 0:
+                    writer.flush()
+                    on_progress(done)
+                    if writer.error is not None:
+                        raise writer.error
+            writer.flush()
+            # What the tables had of these URLs may have had duplicates, which this collection does not know.
+            # Its own duplicates are stored after that: without their shingles, pages are judged by less.
+            opened.resolve(crawl_id, [page_id for _, page_id in writer.learnt()], choice.rule)
     finally:
         writer.close()
-    # What the tables had of these URLs may have had duplicates, which this collection does not know.
-    opened.resolve(crawl_id, [page_id for _, page_id in writer.learnt()], choice.rule)
     duplicates = found.relations.num_rows
     opened.finish_crawl(
         crawl_id,
@@ -72,33 +76,32 @@ def store(
     return crawl_id
 
 
-def _verdicts(collection: Collection, found: Found, choice: Choice, crawl_id: int) -> Iterator[Verdict]:
-    """The verdicts of all pages that count; duplicates come last, because their rows refer to others."""
+def _verdicts(
+    collection: Collection, found: Found, choice: Choice, crawl_id: int, *, are_duplicates: bool
+) -> Iterator[Verdict]:
+    """The verdicts of the pages that count, either of the duplicates or of the others."""
     ids = found.clusters["id"].to_numpy()
     relations = {
         name: found.relations[name].to_numpy(zero_copy_only=False) for name in found.relations.column_names
     }
     canonical_ids = np.searchsorted(ids, relations["actual_hash_id"]) + 1 + crawl_id * PAGES_PER_CRAWL
-    for of_duplicates in (False, True):
-        for row in _rows(collection):
-            at = int(np.searchsorted(ids, row["id"]))
-            if at == ids.size or ids[at] != row["id"]:
-                continue  # not the last capture of its URL
-            place = int(np.searchsorted(relations["duplicate_hash_id"], row["id"]))
-            is_duplicate = (
-                place < found.relations.num_rows and relations["duplicate_hash_id"][place] == row["id"]
-            )
-            if bool(is_duplicate) != of_duplicates:
-                continue
-            relation: dict[str, Any] = {}
-            if is_duplicate:
-                relation = {
-                    "canonical_id": int(canonical_ids[place]),
-                    "distance": int(relations["hamming_distance"][place]),
-                    "resemblance": float(relations["resemblance"][place]),
-                    "evidence": Evidence(relations["evidence"][place]),
-                }
-            yield _verdict(row, crawl_id * PAGES_PER_CRAWL + at + 1, choice.min_features, relation)
+    for row in _rows(collection):
+        at = int(np.searchsorted(ids, row["id"]))
+        if at == ids.size or ids[at] != row["id"]:
+            continue  # not the last capture of its URL
+        place = int(np.searchsorted(relations["duplicate_hash_id"], row["id"]))
+        is_duplicate = place < found.relations.num_rows and relations["duplicate_hash_id"][place] == row["id"]
+        if bool(is_duplicate) != are_duplicates:
+            continue
+        relation: dict[str, Any] = {}
+        if is_duplicate:
+            relation = {
+                "canonical_id": int(canonical_ids[place]),
+                "distance": int(relations["hamming_distance"][place]),
+                "resemblance": float(relations["resemblance"][place]),
+                "evidence": Evidence(relations["evidence"][place]),
+            }
+        yield _verdict(row, crawl_id * PAGES_PER_CRAWL + at + 1, choice.min_features, relation)
 
 
 def _verdict(row: dict[str, Any], page_id: int, min_features: int, relation: dict[str, Any]) -> Verdict:

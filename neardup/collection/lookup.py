@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from neardup.fingerprint.reader import Reader, Reading
     from neardup.store.store import Store
 
+_OTHERS = 500
+"""Pages by whose sketches the nearest of those is found that are no duplicates."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resemblance:
@@ -161,7 +164,10 @@ def _detector(
 
 
 def _nearest_ids(known: Known, reading: Reading, value: int, itself: int) -> list[int]:
-    """The ids of the canonical pages nearest to a page, but not that of the page itself."""
+    """The ids of the canonical pages nearest to a page, but not that of the page itself.
+
+    Those that the rule may take come first, as many as a crawl verifies; then some others, if there is room.
+    """
     others = known.ids != itself
     ids, distances = known.ids[others], hamming.distances(known.values[others], value)
     nearest = np.argsort(distances, kind="stable")
@@ -170,7 +176,9 @@ def _nearest_ids(known: Known, reading: Reading, value: int, itself: int) -> lis
         with known.store.reading() as connection:
             copies = page_report.ids_of_text(connection, ids[nearest[:equal]].tolist(), reading.text_digest)
         nearest = nearest[np.argsort(~np.isin(ids[nearest], copies), kind="stable")]
-    chosen: list[int] = ids[nearest[:MOST_VERIFIED]].tolist()
+    rule = known.options.make_rule(known.reader.features)
+    within = int(np.count_nonzero(distances <= rule.max_distance))
+    chosen: list[int] = ids[nearest[: min(MOST_VERIFIED, max(within, _OTHERS))]].tolist()
     return chosen
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from neardup.address import ip_text
 from neardup.collection.mirrors import SitePages
 from neardup.errors import ConfigurationError
 from neardup.parquet import arrow_module, reading_parquet
@@ -29,12 +30,15 @@ def site_pages(collection: Collection) -> SitePages:
         canonical.update(zip(batch["id"].to_pylist(), batch["canonical_id"].to_pylist(), strict=True))
     pages = SitePages()
     for path in sorted(collection.pages.glob("*.parquet")):
-        for batch in _batches(path, ["url", "id", "text_digest", "sketch"]):
+        for batch in _batches(path, ["url", "id", "text_digest", "host", "ip", "sketch"]):
             known = batch["sketch"].is_valid().to_pylist()
             columns = (batch[name].to_pylist() for name in ("url", "id", "text_digest"))
             for has_text, url, page_id, digest in zip(known, *columns, strict=True):
                 if has_text:
                     pages.add(url, page_id, canonical.get(page_id, page_id), digest)
+            for host, ip in set(zip(batch["host"].to_pylist(), batch["ip"].to_pylist(), strict=True)):
+                if ip and (known_ip := ip_text(ip)):
+                    pages.add_ip(host, known_ip)
     pages.finish()
     return pages
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nsmallest
-from itertools import pairwise
+from itertools import combinations, pairwise, zip_longest
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -30,6 +31,8 @@ from neardup.fingerprint import sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     Sketches = Callable[[Sequence[int]], Mapping[int, bytes]]
     """Given ids of pages: their sketches, as stored."""
@@ -44,6 +47,9 @@ _LEAST_VOTES = 1.0
 _LEAST_WEIGHT = 0.2
 """Of a vote, so that hosts which are all mirrors of each other become candidates by five clusters."""
 
+_LESS_ALIKE = 0.2
+"""What a common IP address takes off :data:`_LEAST_ALIKE`, if no third host has it: half of this."""
+
 _LEAST_SUPPORT = 3
 _LEAST_COPIES = 0.5
 _MIRROR = 0.8
@@ -51,12 +57,14 @@ _MIRROR = 0.8
 
 _NUMBERS = re.compile(r"\d+")
 _COMMON_HOSTS = 20
-"""Hosts with a pair of parts of paths, above which the pair says nothing."""
+"""Hosts with a pair of parts of paths, or with an IP address, above which it says nothing."""
 
 _LEAST_ALIKE = 0.3
 """Cosine of two hosts by the pairs of parts of their paths."""
 
 _AT_ONCE = 1_000
+
+_64_BITS = (1 << 64) - 1
 
 
 class Class(StrEnum):
@@ -102,43 +110,47 @@ class Mirror:
 
 
 class SitePages:
-    """Pages with a fingerprint, by their URLs without scheme and fragment.
+    """Pages with a fingerprint, by their URLs without scheme and fragment, in the order of these names.
 
-    A URL that stands for several pages, by http and https, or in several captures, is that of the last.
+    A URL that stands for several pages, by http and https, or in several captures, is that of the last. A
+    page takes 24 bytes and its name.
     """
 
     def __init__(self) -> None:
-        self._row_of: dict[str, int] = {}
         self.names: list[str] = []
-        self._ids: list[int] = []
-        self._clusters: list[int] = []
-        self._digests: list[int] = []
-        self._ordered: list[str] = []
+        self._ids, self._clusters, self._digests = array("q"), array("q"), array("Q")
+        self._hosts_of_ip: dict[str, set[str]] = defaultdict(set)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def add(self, url: str, page_id: int, cluster: int, digest: int) -> None:
-        """``cluster``: id of the canonical page; ``digest``: that of the text."""
+        """``cluster``: id of the canonical page; ``digest``: that of the text, 64 bits."""
         name = url.partition("#")[0].partition("://")[2]
-        if "/" not in name:
-            name += "/"
-        row = self._row_of.setdefault(name, len(self.names))
-        if row == len(self.names):
-            self.names.append(name)
-            self._ids.append(page_id)
-            self._clusters.append(cluster)
-            self._digests.append(digest)
-        else:
-            self._ids[row], self._clusters[row], self._digests[row] = page_id, cluster, digest
+        self.names.append(name if "/" in name else f"{name}/")
+        self._ids.append(page_id)
+        self._clusters.append(cluster)
+        self._digests.append(digest & _64_BITS)
+
+    def add_ip(self, host: str, ip: str) -> None:
+        """A host has had an IP address."""
+        self._hosts_of_ip[ip].add(host)
 
     def finish(self) -> None:
-        """Call this when all pages are added."""
-        self._ordered = sorted(self.names)
+        """Call this when all pages are added, before anything is asked."""
+        added = self.names
+        order = sorted(range(len(added)), key=added.__getitem__)
+        last = [
+            row for row, after in zip_longest(order, order[1:]) if after is None or added[row] != added[after]
+        ]
+        self.names = [added[row] for row in last]
+        for column in (self._ids, self._clusters, self._digests):
+            column[:] = array(column.typecode, [column[row] for row in last])
 
     def row(self, name: str) -> int | None:
         """The row of a page, or None."""
-        return self._row_of.get(name)
+        row = bisect_left(self.names, name)
+        return row if row < len(self.names) and self.names[row] == name else None
 
     def page_id(self, row: int) -> int:
         return self._ids[row]
@@ -149,19 +161,30 @@ class SitePages:
     def are_same_text(self, one: int, other: int) -> bool:
         return self._digests[one] == self._digests[other]
 
-    def below(self, prefix: str) -> list[str]:
-        """The rests of the names that begin with a prefix."""
-        start = bisect_left(self._ordered, prefix)
-        end = bisect_left(self._ordered, prefix[:-1] + chr(ord(prefix[-1]) + 1))
-        return [name[len(prefix) :] for name in self._ordered[start:end]]
+    def below(self, prefix: str) -> range:
+        """The rows of the names that begin with a prefix."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return range(bisect_left(self.names, prefix), bisect_left(self.names, end))
+
+    def near_by_ip(self) -> dict[tuple[str, str], float]:
+        """Pairs of hosts with an IP address in common, in the order of the alphabet; weight: 1 / hosts."""
+        found: dict[tuple[str, str], float] = {}
+        for hosts in self._hosts_of_ip.values():
+            if 1 < len(hosts) <= _COMMON_HOSTS:
+                for pair in combinations(sorted(hosts), 2):
+                    found[pair] = max(found.get(pair, 0.0), 1.0 / len(hosts))
+        return found
 
     def clusters(self) -> Iterator[list[int]]:
-        """The rows of each cluster of several pages, in the order of the names."""
-        rows: dict[int, list[int]] = defaultdict(list)
-        for name in self._ordered:
-            row = self._row_of[name]
-            rows[self._clusters[row]].append(row)
-        return (of_cluster for of_cluster in rows.values() if len(of_cluster) > 1)
+        """The rows of each cluster of several pages, in the order of their first names."""
+        clusters = np.frombuffer(self._clusters, dtype=np.int64)
+        order = np.argsort(clusters, kind="stable")
+        starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
+        ends = np.append(starts[1:], order.size)
+        several = ends - starts > 1
+        starts, ends = starts[several], ends[several]
+        for place in np.argsort(order[starts]).tolist():
+            yield order[starts[place] : ends[place]].tolist()
 
 
 def find(
@@ -184,7 +207,12 @@ def find(
 
 
 def candidates(pages: SitePages) -> list[tuple[str, str]]:
-    """Pairs of prefixes that may be mirrors, in their order."""
+    """Pairs of prefixes that may be mirrors, in their order.
+
+    An IP address in common (Bharat et al. 2000) makes no candidate by itself. It counts as half a vote at
+    most, and lets hosts be candidates whose paths are a little less alike.
+    """
+    by_ip = _ByIp(pages.near_by_ip())
     votes: dict[tuple[str, str], float] = defaultdict(float)
     for rows in pages.clusters():
         names = [pages.names[row] for row in rows]
@@ -193,8 +221,22 @@ def candidates(pages: SitePages) -> list[tuple[str, str]]:
             pair = _prefixes(one, other)
             if pair[0] != pair[1]:
                 votes[min(pair), max(pair)] += weight
-    voted = {pair for pair, weight in votes.items() if weight >= _LEAST_VOTES}
-    return sorted(voted | _alike_by_paths(pages.names))
+    voted = {pair for pair, weight in votes.items() if weight + by_ip.weight(*pair) >= _LEAST_VOTES}
+    return sorted(voted | _alike_by_paths(pages.names, by_ip))
+
+
+class _ByIp:
+    """How near prefixes are by the IP addresses of their hosts."""
+
+    def __init__(self, weights: Mapping[tuple[str, str], float]) -> None:
+        self._weights = weights
+
+    def weight(self, one: str, other: str) -> float:
+        """0 to 0.5."""
+        if not self._weights:
+            return 0.0
+        hosts = host_of(f"//{one}"), host_of(f"//{other}")
+        return self._weights.get((min(hosts), max(hosts)), 0.0)
 
 
 def _pairs(names: list[str]) -> Iterable[tuple[str, str]]:
@@ -222,30 +264,53 @@ def _prefixes(one: str, other: str) -> tuple[str, str]:
     return "/".join([*parts[:-same], ""]), "/".join([*other_parts[:-same], ""])
 
 
-def _alike_by_paths(names: Iterable[str]) -> set[tuple[str, str]]:
+def _alike_by_paths(names: Sequence[str], by_ip: _ByIp) -> set[tuple[str, str]]:
     """Hosts that share pairs of successive parts of paths, weighted by how rare the pairs are."""
-    hosts_of: dict[tuple[str, str], set[str]] = defaultdict(set)
+    hosts, of_host, of_pair = _pairs_of_parts(names)
+    order = np.lexsort((of_host, of_pair))
+    of_host, of_pair = of_host[order], of_pair[order]
+    is_first = np.append(True, (np.diff(of_pair) != 0) | (np.diff(of_host) != 0))[: order.size]
+    of_host, of_pair = of_host[is_first], of_pair[is_first]
+    _, starts, counts = np.unique(of_pair, return_index=True, return_counts=True)
+    weights = np.log1p(len(hosts) / counts) ** 2
+    norms = np.bincount(of_host, np.repeat(weights, counts), minlength=len(hosts))
+    shared: dict[tuple[int, int], float] = defaultdict(float)
+    for place in np.flatnonzero((counts > 1) & (counts <= _COMMON_HOSTS)).tolist():
+        weight = float(weights[place])
+        for pair in combinations(of_host[starts[place] : starts[place] + counts[place]].tolist(), 2):
+            shared[pair] += weight
+    found = set()
+    for (one, other), weight in shared.items():
+        pair = f"{hosts[one]}/", f"{hosts[other]}/"
+        least = _LEAST_ALIKE - _LESS_ALIKE * by_ip.weight(*pair)
+        if weight >= least * math.sqrt(norms[one] * norms[other]):
+            found.add(pair)
+    return found
+
+
+def _pairs_of_parts(
+    names: Sequence[str],
+) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The hosts in the order of the alphabet, and all pairs of successive parts of paths.
+
+    Two arrays of shape (pairs,): the place of the host, and a number for the pair. Most pairs of folders
+    stand there once, not once a page.
+    """
+    codes = {host: code for code, host in enumerate(sorted({name.partition("/")[0] for name in names}))}
+    of_host, of_pair = array("q"), array("q")
+    before: str | None = None
+    code, tail = 0, ""
     for name in names:
-        host, *parts = name.split("/")
-        for pair in pairwise(("", *parts)):
-            hosts_of[pair].add(host)
-    number = len({name.partition("/")[0] for name in names})
-    norms: dict[str, float] = defaultdict(float)
-    shared: dict[tuple[str, str], float] = defaultdict(float)
-    for hosts in hosts_of.values():
-        weight = math.log(1.0 + number / len(hosts)) ** 2
-        for host in hosts:
-            norms[host] += weight
-        if 1 < len(hosts) <= _COMMON_HOSTS:
-            ordered = sorted(hosts)
-            for place, one in enumerate(ordered):
-                for other in ordered[place + 1 :]:
-                    shared[one, other] += weight
-    return {
-        (f"{one}/", f"{other}/")
-        for (one, other), weight in shared.items()
-        if weight >= _LEAST_ALIKE * math.sqrt(norms[one] * norms[other])
-    }
+        folder, _, last = name.rpartition("/")
+        if folder != before:
+            host, *parts = folder.split("/")
+            before, code, tail = folder, codes[host], parts[-1] if parts else ""
+            for pair in pairwise(("", *parts)):
+                of_host.append(code)
+                of_pair.append(hash(pair))  # which holds in this process, and longer than needed
+        of_host.append(code)
+        of_pair.append(hash((tail, last)))
+    return list(codes), np.frombuffer(of_host, dtype=np.int64), np.frombuffer(of_pair, dtype=np.int64)
 
 
 @dataclass(slots=True)
@@ -309,11 +374,7 @@ class _Judge:
     def _by_cluster(self, prefix: str) -> dict[int, int]:
         """The rows of the pages below a prefix by their clusters; told once for many pairs."""
         if prefix not in self._rows:
-            self._rows[prefix] = {
-                self._pages.cluster(row): row
-                for path in self._pages.below(prefix)
-                if (row := self._pages.row(prefix + path)) is not None
-            }
+            self._rows[prefix] = {self._pages.cluster(row): row for row in self._pages.below(prefix)}
         return self._rows[prefix]
 
     def _paths(self, prefix: str, other: str) -> list[str]:
@@ -322,9 +383,13 @@ class _Judge:
         """
         apart = other if other.startswith(prefix) else ""
         if (prefix, apart) not in self._samples:
-            below = self._pages.below(prefix)
-            if apart:
-                below = [path for path in below if not path.startswith(apart[len(prefix) :])]
+            rows = self._pages.below(prefix)
+            without = self._pages.below(apart) if apart else range(rows.stop, rows.stop)
+            names, start = self._pages.names, len(prefix)
+            below = [
+                name[start:]
+                for name in (*names[rows.start : without.start], *names[without.stop : rows.stop])
+            ]
             chosen = nsmallest(PATHS, below, key=lambda path: (crc32(path.encode()), path))
             self._samples[prefix, apart] = chosen
         return self._samples[prefix, apart]

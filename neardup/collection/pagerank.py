@@ -50,9 +50,12 @@ def pagerank(
     graph: LinkGraph,
     *,
     damping: float = DAMPING,
-    on_iteration: Callable[[int, float], None] = lambda number, error: None,
+    begun: Ranks | None = None,
+    on_iteration: Callable[[Ranks], None] = lambda ranks: None,
 ) -> Ranks:
-    """The ranks of a graph that has a node; ``on_iteration`` is told its number and the bound on the error.
+    """The ranks of a graph that has a node; ``on_iteration`` is told the ranks after each iteration.
+
+    ``begun``: the ranks after some iterations on the same graph with the same damping, to go on from.
 
     Each iteration brings the ranks nearer to the exact ones by the factor ``damping``, in the L1 norm. So a
     change c bounds the distance by c × damping / (1 - damping). Memory has 12 bytes for each link and 40 for
@@ -63,16 +66,16 @@ def pagerank(
     nodes = graph.nodes
     dangling = np.flatnonzero(graph.degrees == 0)
     shares = damping / np.maximum(graph.degrees, 1)
-    values = np.full(nodes, 1.0 / nodes)
-    error, number = float("inf"), 0
-    while error >= ERROR:
+    ranks = begun or Ranks(np.full(nodes, 1.0 / nodes), 0, float("inf"))
+    while ranks.error >= ERROR:
+        values = ranks.values
         spread = damping * float(values[dangling].sum()) + 1.0 - damping
         after = matrix @ (values * shares)
         after += spread / nodes
         change = float(np.abs(after - values).sum())
-        values, number, error = after, number + 1, change * damping / (1.0 - damping)
-        on_iteration(number, error)
-    return Ranks(values, number, error)
+        ranks = Ranks(after, ranks.iterations + 1, change * damping / (1.0 - damping))
+        on_iteration(ranks)
+    return ranks
 
 
 def _matrix(graph: LinkGraph) -> Any:

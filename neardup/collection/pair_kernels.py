@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.address import Address
+from neardup.collection.rare_places import BESIDE
+from neardup.detection import own_text
 from neardup.detection.document_frequencies import RARE_PAGES
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
-from neardup.detection.verification import stored_evidence
+from neardup.detection.headlines import Likeness, are_named_apart, compare_many, name_words
+from neardup.detection.rule import Own
 from neardup.parquet import arrow_module
 from neardup.text import headline as headlines
 
@@ -95,15 +98,24 @@ class Templates:
         return self._sites[host]
 
 
-class Judgement:
-    """Makes (a, b, distance, differing, evidence) of the pairs of pages that match by the rule.
+EVIDENCE = tuple(f"evidence_{plane}" for plane in range(len(BESIDE) + 1))
+"""Columns of :class:`Judgement`, one for each of :func:`neardup.collection.rare_places.plane_of`."""
 
-    ``differing`` is the number of places in which the sketches differ. The pairs come as a, b, and for each
-    of the two the value, sketch, headline and host, ``value_a`` and so on.
+
+class Judgement:
+    """Makes (a, b, distance, differing, rare_limit, is_whole, evidence_0, …) of pairs that the rule may take.
+
+    ``differing`` is the number of places in which the sketches differ. ``is_whole``: the pair matches by
+    whole texts and headlines. ``evidence_N`` is why the pair matches if plane N of rare places is the one for
+    the cluster. Null: the pair does not match.
+
+    The pairs come as a, b, and for each of the two the value, sketch, headline, URL and host, ``value_a`` and
+    so on. The columns of :func:`neardup.collection.dataset.RARE` are those of b, the page in hand.
     """
 
     def __init__(self, rule: Rule, templates: Templates, places: int) -> None:
         self._rule = rule
+        self._cuts = np.array(rule.cuts)
         self._templates = templates
         self._places = places
 
@@ -115,7 +127,9 @@ class Judgement:
                 ("b", arrow.int64()),
                 ("distance", arrow.int32()),
                 ("differing", arrow.int32()),
-                ("evidence", arrow.string()),
+                ("rare_limit", arrow.int32()),
+                ("is_whole", arrow.bool_()),
+                *((name, arrow.string()) for name in EVIDENCE),
             ]
         )
 
@@ -124,47 +138,124 @@ class Judgement:
         for batch in map(_plain, batches):
             distances = np.bitwise_count(_numbers(batch["value_a"]) ^ _numbers(batch["value_b"]))
             one, other = (self._sketches(batch[name]) for name in ("sketch_a", "sketch_b"))
-            differing = np.bitwise_count(one ^ other).sum(axis=1, dtype=np.int32)
+            unlike = one ^ other
+            differing = np.bitwise_count(unlike).sum(axis=1, dtype=np.int32)
             wholes = np.maximum(0.0, 1.0 - 2.0 * differing / self._places)
-            near = np.flatnonzero(self._rule.are_matches(distances, wholes))
-            if near.size < batch.num_rows:
-                batch = batch.take(arrow.array(near))  # noqa: PLW2901
-                distances, differing, wholes = distances[near], differing[near], wholes[near]
-            evidence = self._evidence(batch, distances, wholes)
-            columns = [batch["a"], batch["b"], distances.astype(np.int32), differing, evidence]
+            rares = self._rares(batch["rare_places"], unlike, wholes)
+            alike = np.fmax(wholes, np.fmax.reduce(rares, axis=1)) >= self._rule.least
+            near = np.flatnonzero((distances <= self._rule.max_distance) & alike)
+            batch = batch.take(arrow.array(near))  # noqa: PLW2901
+            is_whole, evidence = self._evidence(batch, wholes[near], rares[near])
+            told = (distances[near].astype(np.int32), differing[near])
+            columns = (batch["a"], batch["b"], *told, batch["rare_limit"], is_whole, *evidence)
             judged = arrow.record_batch([arrow.array(column) for column in columns], schema=schema)
-            yield judged.filter(judged["evidence"].is_valid())
+            taken = is_whole | np.logical_or.reduce([one != np.array(None) for one in evidence])
+            yield judged.filter(arrow.array(taken))
 
     def _sketches(self, column: Any) -> npt.NDArray[np.uint64]:
         return np.frombuffer(_bytes(column), dtype="<u8").reshape(-1, self._places // 64)
 
-    def _evidence(
-        self, batch: Any, distances: npt.NDArray[np.uint8], wholes: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.object_]:
-        """Why each pair of a batch matches, all of which match as a whole; None: it does not.
+    def _rares(
+        self, column: Any, unlike: npt.NDArray[np.uint64], wholes: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """The resemblances of what is rare by plane, shape (n, planes + 1).
 
-        All that is left to tell are headlines and hosts. Near-copies have the same ones. So few pairs are
-        judged, and all others like one of these.
+        NaN: too little is rare, or all is, as beyond the last plane.
+        """
+        nothing = bytes(len(BESIDE) * self._places // 8)
+        packed = _bytes(column.fill_null(nothing) if column.null_count else column)
+        planes = np.frombuffer(packed, dtype="<u8").reshape(len(wholes), len(BESIDE), -1)
+        rares = np.full((len(wholes), len(BESIDE) + 1), np.nan)
+        rare = np.zeros_like(unlike)
+        for plane in range(len(BESIDE)):
+            rare |= planes[:, plane]
+            numbers = np.bitwise_count(rare).sum(axis=1, dtype=np.int64)
+            differing = np.bitwise_count(rare & unlike).sum(axis=1, dtype=np.int64)
+            told = (numbers >= own_text.FEWEST_PLACES) & (numbers < self._places)
+            agreeing = own_text.agreement(differing[told], numbers[told])
+            rares[told, plane] = own_text.of_agreements(agreeing, numbers[told], wholes[told])
+        return rares
+
+    def _evidence(
+        self, batch: Any, wholes: npt.NDArray[np.float64], rares: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.bool_], list[npt.NDArray[np.object_]]]:
+        """``is_whole`` and the columns ``EVIDENCE`` of pairs of pages."""
+        is_all = batch["is_all_rare"].fill_null(False).to_numpy(zero_copy_only=False)
+        found = self._columns(self._likenesses(batch), wholes, rares, is_all)
+        matched = np.logical_or.reduce([one != np.array(None) for one in found])
+        apart = _named_apart(batch, np.flatnonzero(matched))
+        named = np.full(apart.size, Likeness.NAMED_APART.value, dtype=np.int8)
+        for one, other in zip(
+            found, self._columns(named, wholes[apart], rares[apart], is_all[apart]), strict=True
+        ):
+            changed = one[apart] != np.array(None)
+            one[apart[changed]] = other[changed]
+        return found[-1] != np.array(None), found[:-1]
+
+    def _columns(
+        self,
+        likenesses: npt.NDArray[np.int8],
+        wholes: npt.NDArray[np.float64],
+        rares: npt.NDArray[np.float64],
+        is_all: npt.NDArray[np.bool_],
+    ) -> list[npt.NDArray[np.object_]]:
+        """The columns ``EVIDENCE``, and what the rule says if nothing is known of the hosts."""
+        found = [self._judged(likenesses, wholes, rares[:, 0], beside, is_all) for beside in rares.T]
+        nothing = np.full(len(wholes), np.nan)
+        return [*found, self._judged(likenesses, wholes, nothing, nothing, np.zeros_like(is_all))]
+
+    def _judged(
+        self,
+        likenesses: npt.NDArray[np.int8],
+        wholes: npt.NDArray[np.float64],
+        rares: npt.NDArray[np.float64],
+        besides: npt.NDArray[np.float64],
+        is_all: npt.NDArray[np.bool_],
+    ) -> npt.NDArray[np.object_]:
+        """What the rule says of each pair. It compares with a few cuts only, so few pairs need be judged."""
+        codes = likenesses.astype(np.int64)
+        for column in (wholes, rares, besides):
+            classes = np.digitize(column, self._cuts)
+            codes = codes * (self._cuts.size + 2) + np.where(np.isnan(column), self._cuts.size + 1, classes)
+        _, judged, like = np.unique(codes * 2 + is_all, return_index=True, return_inverse=True)
+        found = np.full(judged.size, None, dtype=np.object_)
+        for place, row in enumerate(judged.tolist()):
+            rare, beside = (None if np.isnan(one[row]) else float(one[row]) for one in (rares, besides))
+            own = Own(rare, beside, is_all=bool(is_all[row]))
+            found[place] = self._rule.evidence(float(wholes[row]), Likeness(likenesses[row]), own)
+        return found[like]
+
+    def _likenesses(self, batch: Any) -> npt.NDArray[np.int8]:
+        """The values of ``Likeness`` of the headlines of each pair.
+
+        Near-copies have the same headlines. So few pairs are compared, and all others are like one of these.
         """
         own, other = _traits(batch, "a"), _traits(batch, "b")
         both = own * (other.max(initial=0) + 1) + other
-        _, judged, like = np.unique(both, return_index=True, return_inverse=True)  # own traits rise
-        few = batch.take(_arrow().array(judged))
+        _, compared, like = np.unique(both, return_index=True, return_inverse=True)  # own traits rise
+        few = batch.take(_arrow().array(compared))
         headlines, beside = _headlines(few["headline_a"]), _headlines(few["headline_b"])
         hosts, hosts_beside = few["host_a"].to_pylist(), few["host_b"].to_pylist()
-        distances, wholes = distances[judged], wholes[judged]
-        found = np.full(judged.size, None, dtype=np.object_)
-        begins = np.flatnonzero(np.diff(own[judged], prepend=-1)).tolist()
-        for begin, end in pairwise([*begins, judged.size]):
-            found[begin:end] = stored_evidence(
-                self._rule,
-                self._templates,
-                (headlines[begin], hosts[begin]),
-                (beside[begin:end], hosts_beside[begin:end]),
-                distances=distances[begin:end],
-                wholes=wholes[begin:end],
+        found = np.empty(compared.size, dtype=np.int8)
+        begins = np.flatnonzero(np.diff(own[compared], prepend=-1)).tolist()
+        for begin, end in pairwise([*begins, compared.size]):
+            likenesses = compare_many(
+                headlines[begin], hosts[begin], beside[begin:end], hosts_beside[begin:end], self._templates
             )
+            found[begin:end] = [likeness.value for likeness in likenesses]
         return found[like]
+
+
+def _named_apart(batch: Any, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Those of some rows whose pages have headlines that differ as the names of their files do."""
+    one, other = (_headlines(batch[f"headline_{end}"]) for end in "ab")
+    rows = rows[(one[rows] != other[rows]).any(axis=1)]
+    urls = [batch[f"url_{end}"].take(_arrow().array(rows)).to_pylist() for end in "ab"]
+    names = ((name_words(a), name_words(b)) for a, b in zip(*urls, strict=True))
+    apart = [
+        are_named_apart(one[row], a, other[row], b) for row, (a, b) in zip(rows.tolist(), names, strict=True)
+    ]
+    return rows[np.array(apart, dtype=np.bool_)]
 
 
 def _traits(batch: Any, end: str) -> npt.NDArray[np.int64]:

@@ -8,8 +8,12 @@ raised least resemblance ends it.
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from neardup.address import Address
 from neardup.detection.detector import Detector
@@ -20,14 +24,22 @@ from neardup.detection.verdict import Kind, Relation
 from neardup.store.standings import Standing, restand, standings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
 
     from neardup.detection.detector import DetectorOptions
     from neardup.detection.rule import Rule
     from neardup.detection.stored_page import StoredPage
     from neardup.store.store import Store
 
-_EXAMPLES = 10
+_EXAMPLES = 5
+"""Of each kind of change."""
+
+_PARTS = 5
+"""Of a cluster that is split, that an example names."""
+
+_EVIDENCE = tuple(Evidence)
 _NOT_COMPARED_AGAIN = {Evidence.HEADLINE.value, Evidence.RARE.value}
 
 
@@ -40,9 +52,36 @@ class Example:
     then: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a cluster that is split: so many of its pages would be of the cluster of this page."""
+
+    canonical_url: str
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A cluster of so many pages, its canonical page included, whose pages would be of ``clusters`` clusters;
+    the largest ``parts``.
+    """
+
+    canonical_url: str
+    pages: int
+    clusters: int
+    parts: list[Part]
+
+
 @dataclass(slots=True)
 class Outcome:
-    """Sums before and then, and what changes: relations and pages by their ids."""
+    """Sums before and then, with examples of each kind of change.
+
+    - ``gained``, ``lost``, ``moved``: pages that become duplicates, cease to be, or get another canonical
+      page.
+    - ``clusters_gained``: clusters then without a page of a cluster before; ``clusters_lost``: the reverse.
+    - ``clusters_split``: clusters before whose pages are in several clusters then; ``clusters_merged``: the
+      reverse.
+    """
 
     pages: int = 0
     duplicates_before: int = 0
@@ -52,42 +91,61 @@ class Outcome:
     gained: int = 0
     lost: int = 0
     moved: int = 0
+    clusters_gained: int = 0
+    clusters_lost: int = 0
+    clusters_split: int = 0
+    clusters_merged: int = 0
     examples: list[Example] = field(default_factory=list)
-    relations: list[Relation] = field(default_factory=list)
-    canonical: list[int] = field(default_factory=list)
-    too_short: list[int] = field(default_factory=list)
+    splits: list[Split] = field(default_factory=list)
+
+
+class Changes:
+    """What is stored when an outcome is applied: relations, and ids of pages that get another standing.
+
+    Kept as numbers: 26 bytes a relation, which another process gets at once.
+    """
+
+    def __init__(self) -> None:
+        self.canonical, self.too_short = array("q"), array("q")
+        self._duplicates, self._canonicals = array("q"), array("q")
+        self._distances, self._resemblances, self._evidence = array("B"), array("d"), array("B")
+
+    def add(self, relation: Relation) -> None:
+        self._duplicates.append(relation.duplicate_id)
+        self._canonicals.append(relation.canonical_id)
+        self._distances.append(relation.distance)
+        self._resemblances.append(relation.resemblance)
+        self._evidence.append(_EVIDENCE.index(relation.evidence))
+
+    def relations(self) -> Iterator[Relation]:
+        columns = self._duplicates, self._canonicals, self._distances, self._resemblances, self._evidence
+        for duplicate_id, canonical_id, distance, resemblance, evidence in zip(*columns, strict=True):
+            yield Relation(
+                int(duplicate_id), int(canonical_id), int(distance), resemblance, _EVIDENCE[int(evidence)]
+            )
 
 
 def rethreshold(
     store: Store, options: DetectorOptions, now: Rule, progress: Callable[[int], None]
-) -> Outcome:
+) -> tuple[Outcome, Changes]:
     """Judge all pages by other options; ``now`` is the rule by which they were judged. Nothing is stored.
 
     Memory holds what a crawl holds that starts with the store.
     """
     judge = _Judge(store, options, now)
-    outcome = Outcome()
-    before, then = set[int](), set[int]()
+    counting = _Counting(judge)
     with store.reading() as connection:
         for standing in standings(connection):
-            page, found = standing.page, judge.relation(standing)
-            outcome.pages += 1
-            if page.canonical_id is not None:
-                before.add(page.canonical_id)
-                outcome.duplicates_before += 1
-            if found is not None:
-                then.add(found.canonical_id)
-                outcome.duplicates_then += 1
-            _note(outcome, judge, page, found)
-            progress(outcome.pages)
-    outcome.clusters_before, outcome.clusters_then = len(before), len(then)
-    return outcome
+            counting.add(standing.page, judge.relation(standing))
+            progress(counting.outcome.pages)
+    counting.finish()
+    return counting.outcome, counting.changes
 
 
-def apply(store: Store, outcome: Outcome) -> None:
+def apply(store: Store, changes: Changes) -> None:
     """Give the pages the standing that they would have, in one transaction."""
     with store.writing() as connection:
-        restand(connection, outcome.relations, outcome.canonical, outcome.too_short)
+        restand(connection, changes.relations(), changes.canonical, changes.too_short)
 
 
 class _Judge:
@@ -151,26 +209,80 @@ def _afresh(page: StoredPage) -> StoredPage:
     return page._replace(canonical_id=None, distance=None, kind=Kind.NEW.value)
 
 
-def _note(outcome: Outcome, judge: _Judge, page: StoredPage, found: Relation | None) -> None:
-    """What of a page changes."""
-    then = None if found is None else found.canonical_id
-    is_short, was_short = judge.is_too_short(page), page.kind == Kind.TOO_SHORT.value
-    if then == page.canonical_id and is_short == was_short:
-        return
-    if found is not None:
-        outcome.relations.append(found)
-    elif is_short:
-        outcome.too_short.append(page.page_id)
-    else:
-        outcome.canonical.append(page.page_id)
-    if then == page.canonical_id:
-        return
-    if page.canonical_id is None:
-        outcome.gained += 1
-    elif then is None:
-        outcome.lost += 1
-    else:
-        outcome.moved += 1
-    if len(outcome.examples) < _EXAMPLES:
-        before = None if page.canonical_id is None else judge.url(page.canonical_id)
-        outcome.examples.append(Example(page.url, before, None if then is None else judge.url(then)))
+class _Counting:
+    """Counts what changes, page by page in the order of their ids, then cluster by cluster."""
+
+    def __init__(self, judge: _Judge) -> None:
+        self.outcome, self.changes = Outcome(), Changes()
+        self._judge = judge
+        self._examples: Counter[str] = Counter()
+        self._ids = array("q")
+        self._before, self._then = array("q"), array("q")
+        """Of each page the id of the head of its cluster: of its canonical page, or its own."""
+
+    def add(self, page: StoredPage, found: Relation | None) -> None:
+        then = None if found is None else found.canonical_id
+        self._ids.append(page.page_id)
+        self._before.append(page.page_id if page.canonical_id is None else page.canonical_id)
+        self._then.append(page.page_id if then is None else then)
+        self.outcome.pages += 1
+        self.outcome.duplicates_before += page.canonical_id is not None
+        self.outcome.duplicates_then += then is not None
+        is_short, was_short = self._judge.is_too_short(page), page.kind == Kind.TOO_SHORT.value
+        if then == page.canonical_id and is_short == was_short:
+            return
+        if found is not None:
+            self.changes.add(found)
+        elif is_short:
+            self.changes.too_short.append(page.page_id)
+        else:
+            self.changes.canonical.append(page.page_id)
+        if then != page.canonical_id:
+            self._tell(page, then)
+
+    def _tell(self, page: StoredPage, then: int | None) -> None:
+        kind = "gained" if page.canonical_id is None else "lost" if then is None else "moved"
+        setattr(self.outcome, kind, getattr(self.outcome, kind) + 1)
+        self._examples[kind] += 1
+        if self._examples[kind] <= _EXAMPLES:
+            urls = (None if head is None else self._judge.url(head) for head in (page.canonical_id, then))
+            self.outcome.examples.append(Example(page.url, *urls))
+
+    def finish(self) -> None:
+        """Compare the clusters before with those then."""
+        outcome = self.outcome
+        ids, before, then = (
+            np.frombuffer(column, dtype=np.int64) for column in (self._ids, self._before, self._then)
+        )
+        were, are = _in_clusters(ids, before), _in_clusters(ids, then)
+        outcome.clusters_before, outcome.clusters_then = _number(before[were]), _number(then[are])
+        both = were & are
+        pairs, sizes = np.unique(np.column_stack((before[both], then[both])), axis=0, return_counts=True)
+        heads, parts = np.unique(pairs[:, 0], return_counts=True)
+        merged, sources = np.unique(pairs[:, 1], return_counts=True)
+        outcome.clusters_lost = outcome.clusters_before - heads.size
+        outcome.clusters_gained = outcome.clusters_then - merged.size
+        outcome.clusters_split = int((parts > 1).sum())
+        outcome.clusters_merged = int((sources > 1).sum())
+        split = np.flatnonzero(parts > 1)
+        for place in split[np.argsort(-parts[split], kind="stable")[:_EXAMPLES]]:
+            head = int(heads[place])
+            of_head = np.flatnonzero(pairs[:, 0] == head)
+            largest = of_head[np.argsort(-sizes[of_head], kind="stable")[:_PARTS]]
+            shown = [Part(self._url(int(pairs[row, 1])), int(sizes[row])) for row in largest]
+            pages = int((before == head).sum())
+            outcome.splits.append(Split(self._url(head), pages, int(parts[place]), shown))
+
+    def _url(self, page_id: int) -> str:
+        return self._judge.url(page_id) or ""
+
+
+def _in_clusters(ids: npt.NDArray[np.int64], heads: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which pages are duplicates or have some."""
+    are_duplicates = ids != heads
+    found: npt.NDArray[np.bool_] = are_duplicates | np.isin(ids, heads[are_duplicates])
+    return found
+
+
+def _number(heads: npt.NDArray[np.int64]) -> int:
+    return int(np.unique(heads).size)

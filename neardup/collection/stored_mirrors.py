@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.collection import mirrors
-from neardup.store import mirror_pages
+from neardup.store import host_ips, mirror_pages
 
 if TYPE_CHECKING:
     from neardup.collection.mirrors import Mirror
@@ -21,12 +21,12 @@ class StoredMirrors(NamedTuple):
 
 
 def mirrors_of(store: Store) -> StoredMirrors:
-    """The mirrors of a store, those with most support first. A million pages take 5 to 25 s and
-    0.4 to 1 GiB: the more, the more hosts have pages of the same clusters.
-    """
+    """The mirrors of a store, those with most support first. A million pages take some 10 s and 0.4 GB."""
     pages = mirrors.SitePages()
     with store.reading() as connection:
-        for page in mirror_pages.clustered_pages(connection):
-            pages.add(page.url, page.page_id, page.cluster, page.digest)
+        for url, page_id, cluster, digest in mirror_pages.clustered_pages(connection):
+            pages.add(url, page_id, cluster, digest)
+        for host, ip in host_ips.stored_ips(connection):
+            pages.add_ip(host, ip)
         pages.finish()
         return StoredMirrors(len(pages), mirrors.find(pages, partial(mirror_pages.sketches_of, connection)))

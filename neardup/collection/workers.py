@@ -10,7 +10,7 @@ import signal
 from contextlib import closing
 from itertools import islice
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from neardup.errors import NeardupError
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 
 _TOLD, _DONE, _ERROR = "told", "done", "error"
+
+_START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+"""How processes are started: the server of forks has no threads, and imports what is preloaded once."""
 
 
 class Work(Protocol):
@@ -44,48 +47,76 @@ def run(
             for task in tasks:
                 yield work(task, hear)
         return
-    # A new interpreter each: a copy of this one would share its threads' locks and its database connections.
-    context = multiprocessing.get_context("spawn")
     waiting = iter(tasks)
-    running: dict[Any, Any] = {}
-    started: list[Any] = []
+    running: dict[Any, tuple[Process, Any]] = {}
+    started: list[Process] = []
     try:
         for task in islice(waiting, processes):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, make), daemon=True)
-            process.start()
+            process = Process(make)
             started.append(process)
-            theirs.close()
-            ours.send(task)
-            running[ours] = task
+            process.connection.send(task)
+            running[process.connection] = process, task
         while running:
-            for connection in cast("list[Connection]", wait(list(running))):
-                is_done, value = _received(connection, running)
+            for connection in wait(list(running)):
+                process, task = running[connection]
+                try:
+                    is_done, value = process.received()
+                except EOFError as exc:
+                    raise NeardupError(
+                        f"a process has ended at {task}, perhaps for want of memory; what was done is kept"
+                    ) from exc
                 if not is_done:
                     hear(value)
                     continue
                 del running[connection]
                 for task in islice(waiting, 1):
-                    connection.send(task)
-                    running[connection] = task
+                    process.connection.send(task)
+                    running[connection] = process, task
                 yield value
     finally:
         for process in started:
-            process.terminate()
-        for process in started:
-            process.join()
+            process.end()
 
 
-def _received(connection: Any, running: dict[Any, Any]) -> tuple[bool, Any]:
-    try:
-        kind, value = connection.recv()
-    except (EOFError, OSError) as exc:
-        raise NeardupError(
-            f"a process has ended at {running[connection]}, perhaps for want of memory; what was done is kept"
-        ) from exc
-    if kind == _ERROR:
-        raise value
-    return kind == _DONE, value
+class Process:
+    """A process that does tasks, one after the other: they are sent by its ``connection``."""
+
+    def __init__(self, make: Callable[[], Work]) -> None:
+        # None is a copy of this process: a copy would share its threads' locks and its database connections.
+        context: Any = multiprocessing.get_context(_START)
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, make), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def received(self) -> tuple[bool, Any]:
+        """Whether a task is done, and what it returns, or else what it tells.
+
+        NeardupError: that of the task. EOFError: the process has ended.
+        """
+        try:
+            kind, value = self.connection.recv()
+        except OSError as exc:
+            raise EOFError from exc
+        if kind == _ERROR:
+            raise value
+        return kind == _DONE, value
+
+    def terminate(self) -> None:
+        """Have the process end, whatever it does; :meth:`received` says when it has."""
+        self._process.terminate()
+
+    def end(self) -> None:
+        """End the process, and wait for its end."""
+        self.terminate()
+        self._process.join()
+        self.connection.close()
+
+
+def preload(modules: list[str]) -> None:
+    """Have the server of forks, where there is one and it does not run yet, import modules once for all."""
+    if _START == "forkserver":
+        multiprocessing.set_forkserver_preload(modules)
 
 
 def _serve(connection: Connection, make: Callable[[], Work]) -> None:

@@ -377,6 +377,23 @@ class Detector:
         self.doubts.all_are_due()
         return self.judge_again(len(self.doubts))
 
+    def canonical_like(self, url: str, reading: Reading) -> Found | None:
+        """The canonical page that a page, if it were judged, would be a duplicate of; nothing is remembered
+        of the page. None: the page is like none, or too short.
+        """
+        if (
+            reading.fingerprint is None
+            or reading.sketch is None
+            or reading.distinct_words < self.options.min_features
+        ):
+            return None
+        page = Address.of(url)
+        digest = self.verifier.scope.digest(page, reading.text_digest)
+        if copies := self.exact_copies(page, reading.fingerprint.value, reading.sketch, digest):
+            return Found(copies[0], 0, 1.0, Evidence.TEXT)
+        matches = self.index.match_table(reading.fingerprint, MOST_VERIFIED)[:, [0, 2]].astype(np.int64)
+        return self.verifier.comparison(page, reading).confirmed(matches)
+
     def canonical_of(self, url: str) -> str | None:
         """URL of the canonical page that a page is a duplicate of by now; None if it is no duplicate, or not
         known.

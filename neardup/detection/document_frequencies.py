@@ -180,15 +180,19 @@ class DocumentFrequencies:
             self._stored_pages.pop(name, None)
         return known
 
-    def put(self, host: str, known: HostFrequencies) -> bool:
-        """Take over what the store has of a host; False: there is no room for more hosts."""
+    def put(self, host: str, known: HostFrequencies, *, are_stored: bool = True) -> bool:
+        """Take over what is known of a host; False: there is no room for more hosts.
+
+        ``are_stored``: the store has these counts.
+        """
         before = self._hosts.get(host)
         more = known.nbytes - (0 if before is None else before.nbytes)
         if self._bytes + more > MOST_BYTES:
             return False
         self._hosts[host] = known
         self._bytes += more
-        self._stored_pages[host] = known.pages
+        if are_stored:
+            self._stored_pages[host] = known.pages
         return True
 
     def to_store(self, *, all_changed: bool = False) -> Iterator[tuple[str, int, bytes]]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from neardup.detection import frequency_kernels
+from neardup.text import headline
+from neardup.text.headline import TITLE_WORDS
+from neardup.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
 
     from neardup.detection.frequency_kernels import Site
     from neardup.text.headline import Headline
+
+_MOST_CHARACTERS = 500
+"""Characters of a name that are read."""
 
 
 class Likeness(Enum):
@@ -27,6 +34,8 @@ class Likeness(Enum):
     """No rare word differs, and the headline says what the page is about."""
     DIFFERENT = frequency_kernels.DIFFERENT
     """A rare word differs."""
+    NAMED_APART = 3
+    """A word differs that is common, or a number, and the names of the files differ in the same word."""
 
 
 class Sites(Protocol):
@@ -59,3 +68,30 @@ def compare_many(
         found[places] = frequency_kernels.likenesses(own, own_site, others[places], frequencies.site(host))
     likeness = {each.value: each for each in Likeness}
     return [likeness[code] for code in found.tolist()]
+
+
+def name_words(url: str) -> frozenset[int]:
+    """The words of the last segment of a URL's path, hashed as those of headlines are. Most are names of
+    files.
+
+    The name of a folder is none, so that versions of a manual in folders of their own have no such words.
+    """
+    name = unquote(urlsplit(url).path.rpartition("/")[2][:_MOST_CHARACTERS])
+    return frozenset(map(headline.word_hash, words(name.replace("_", " "))))
+
+
+def are_named_apart(
+    one: Headline, one_name: frozenset[int], other: Headline, other_name: frozenset[int]
+) -> bool:
+    """Whether the headlines of two pages differ in a word in which the names of their files differ, too.
+
+    So do "Release 3.35.3" at ``3_35_3.html`` and "Release 3.35.4" at ``3_35_4.html``, but not the versions of
+    one page in two folders. Common words and numbers say nothing in a headline alone; the name says that the
+    word tells pages apart.
+    """
+    named = one_name ^ other_name
+    if not named:
+        return False
+    titles, headings = slice(0, TITLE_WORDS), slice(TITLE_WORDS, None)
+    parts = [(set(one[part].tolist()) - {0}, set(other[part].tolist()) - {0}) for part in (titles, headings)]
+    return any(mine and theirs and named & (mine ^ theirs) for mine, theirs in parts)

@@ -28,7 +28,7 @@ and 0.95, by the number of places that are rare:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from neardup.detection.document_frequencies import HostFrequencies
     from neardup.fingerprint.reader import Reading
     from neardup.fingerprint.sketch import Compact
+
+    Integers = npt.NDArray[np.integer[Any]]
 
 FEWEST_SHINGLES = 11
 """Rare shingles that a page must have for these to decide. A calendar's day has fewer."""
@@ -89,10 +91,9 @@ class OwnText:
         The pages of one cluster are no evidence that what they share is template. So what stands on no more
         pages than the limit beside the cluster counts as rare.
         """
-        limit = self._limit + cluster
-        if self._highest <= limit:
+        if self.is_below(cluster):
             return None
-        rare = self._counts <= limit
+        rare = self._counts <= self._limit + cluster
         number = int(np.count_nonzero(rare))
         if number not in self._found:
             self._found[number] = self._places(rare)
@@ -108,9 +109,13 @@ class OwnText:
         assert self._reading.sketch is not None
         return float(resemblances(stored[np.newaxis], self._reading.sketch, np.array([whole]), places)[0])
 
+    def is_below(self, cluster: int) -> bool:
+        """Whether all shingles that were looked up are rare beside so many duplicates."""
+        return self._highest <= self._limit + cluster
+
     def is_all_rare(self) -> bool:
         """Whether next to nothing in the page is template: no more than the counts may be wrong of."""
-        if self._highest <= self._limit:
+        if self.is_below(0):
             return True
         return int(np.count_nonzero(self._counts > self._limit)) <= DOUBTFUL_SHARE * self._counts.size
 
@@ -129,19 +134,27 @@ def agreements(stored: npt.NDArray[np.uint64], compact: Compact, own: OwnPlaces)
     """Q of the module's docstring for compact sketches of pages, shape (n, size // 64); shape (n,), 0 to
     1.
     """
-    differing = sketch.differing(stored, compact, own.bits)
-    return np.asarray(np.maximum(0.0, 1.0 - 2.0 * differing / own.number))
+    return agreement(sketch.differing(stored, compact, own.bits), own.number)
+
+
+def agreement(differing: Integers, number: int | Integers) -> npt.NDArray[np.float64]:
+    """Q of the module's docstring for pairs with ``number`` rare places, of which ``differing`` differ."""
+    return np.asarray(np.maximum(0.0, 1.0 - 2.0 * differing / number))
 
 
 def resemblances(
     stored: npt.NDArray[np.uint64], compact: Compact, wholes: npt.NDArray[np.float64], own: OwnPlaces
 ) -> npt.NDArray[np.float64]:
-    """R' of the module's docstring for compact sketches of pages and their r, shape (n,).
+    """R' of the module's docstring for compact sketches of pages and their r, shape (n,)."""
+    return of_agreements(agreements(stored, compact, own), own.number, wholes)
+
+
+def of_agreements(
+    agreeing: npt.NDArray[np.float64], number: int | Integers, wholes: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """R' of the module's docstring for q and r, both of shape (n,), and the number of rare places.
 
     r' is 0 where the rare places are few and the whole does not bear them out.
     """
-    x = np.minimum(1.0, 2.0 * agreements(stored, compact, own) / (1.0 + wholes))
-    found = x / (2.0 - x)
-    if own.number < SHARP_PLACES:
-        found[wholes < LEAST_WHOLE] = 0.0
-    return np.asarray(found)
+    x = np.minimum(1.0, 2.0 * agreeing / (1.0 + wholes))
+    return np.where((number < SHARP_PLACES) & (wholes < LEAST_WHOLE), 0.0, x / (2.0 - x))

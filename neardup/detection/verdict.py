@@ -78,6 +78,7 @@ class Verdict:
     - ``again``: whether the page had another verdict before, until more was known of its site.
     - ``own_distance``: the distance to the page's own last version, if there was one.
     - ``declared_url``: the page of the same site that the page itself calls its canonical one, if another.
+    - ``soft_404``: whether the page is what the site serves for a page that it does not have.
     - ``limit``: the field of :class:`neardup.text.limits.Limits` that an unjudged page is over.
     - ``features``: the distinct words of the page.
     - ``text_digest``: the digest of the visible text; None if the text was not read.
@@ -107,6 +108,7 @@ class Verdict:
     text: bytes | None = None
     limit: str | None = None
     declared_url: str | None = None
+    soft_404: bool = False
 
     @property
     def url(self) -> str:
@@ -156,6 +158,7 @@ class Verdict:
             "resemblance": self.resemblance,
             "confidence": self.confidence,
             "evidence": None if self.evidence is None else self.evidence.value,
+            "soft_404": self.soft_404,
             "follow": self.follow,
             "reason": self.reason,
         }

@@ -14,7 +14,7 @@ from neardup.address import Address, host_of
 from neardup.detection import own_text
 from neardup.detection.decisions import Decisions
 from neardup.detection.document_frequencies import DocumentFrequencies
-from neardup.detection.headlines import Likeness, compare_many
+from neardup.detection.headlines import Likeness, are_named_apart, compare_many, name_words
 from neardup.detection.own_text import OwnText
 from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.detection.verdict import Found
@@ -139,13 +139,22 @@ class Comparison:
         hosts = [host_of(known.pages.urls[row]) for row in rows[order].tolist()]
         others = known.headlines.of(rows[order]).view(np.uint32)
         likenesses = compare_many(self._headline, self._page.host, others, hosts, verifier.frequencies)
-        for place, likeness in zip(order.tolist(), likenesses, strict=True):
+        for place, likeness, headline in zip(order.tolist(), likenesses, others, strict=True):
             row, whole = int(rows[place]), float(wholes[place])
             own = self._own_beside(row, stored[place], whole, float(rares[place]))
             evidence = rule.evidence(whole, likeness, own)
+            if evidence is not None and self._is_named_apart(known.pages.urls[row], headline):
+                evidence = rule.evidence(whole, Likeness.NAMED_APART, own)
             if evidence is not None:
                 return Found(row, int(matches[place, 1]), whole, evidence)
         return None
+
+    def _is_named_apart(self, url: str, headline: Headline) -> bool:
+        return are_named_apart(self._headline, self._name_words, headline, name_words(url))
+
+    @cached_property
+    def _name_words(self) -> frozenset[int]:
+        return name_words(self._page.url)
 
     def _own_beside(self, row: int, stored: Compact, whole: float, rare: float) -> Own | None:
         """What is known of what is rare in this page and in a canonical page; ``rare`` is NaN if too little

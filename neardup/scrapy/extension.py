@@ -20,6 +20,7 @@ from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
+from neardup.scrapy.host_ips import HostIpRecord
 from neardup.scrapy.links import AUDITED
 from neardup.scrapy.loop import run_in_thread, sleep
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
@@ -27,6 +28,7 @@ from neardup.scrapy.outcomes import Outcomes
 from neardup.scrapy.page_links import PageLinkRecord
 from neardup.scrapy.policy import Policy
 from neardup.scrapy.predictions import Predictions
+from neardup.scrapy.probes import Probes
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
 from neardup.text.declared import declared
@@ -91,11 +93,13 @@ class NearDuplicates:
         self.predictions = Predictions.of_crawl(
             crawler, self._predict(), recorder.learner, recorder.effects, options.loss_budget
         )
+        self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
         if self.predictions.predict is Predict.DROP:
             self.policy.links.copy_read = self.predictions.copy_read
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
+        self._ips = HostIpRecord(recorder)
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
         self._closing: Deferred[None] | None = None
         self._goes_on = False
@@ -160,13 +164,16 @@ class NearDuplicates:
             self.outcomes.count("neardup/error_pages")
             return None
         try:
-            verdict = self._with_declared(response, self._examine(response))
+            verdict = self._probes.marked(self._with_declared(response, self._examine(response)))
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
             self.outcomes.failed_on(response.url, exc)
             return None
         set_verdict(response, verdict)
         self._doubtful.judged(response, verdict)
         self.record(verdict)
+        if not _is_start(response):
+            self._probes.judged(verdict, response.request)
+        self._ips.note(response, verdict)
         if response.request is not None:
             self.predictions.judged(response.request, verdict)
         if response.meta.get(AUDITED):
@@ -275,6 +282,7 @@ class NearDuplicates:
             self.outcomes.failed_on(url, exc)
 
     def _correct(self, verdict: Verdict) -> None:
+        verdict = self._probes.marked(verdict)
         assert verdict.page_id is not None
         cluster = self.outcomes.correct(verdict)
         self._learn(verdict)

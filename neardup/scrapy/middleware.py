@@ -100,13 +100,14 @@ class NearDuplicateMiddleware:
             self.neardup.policy.hold_page(response, dropped_as)
         links = self.neardup.policy.links_of(response, verdict)
         requested: list[str] = []
+        stores_links = self.neardup.options.links
         try:
             async for output in result:
                 links.verdict = verdict = get_verdict(response)
                 if isinstance(output, Request):
                     if not self._lets_pass(output, links, response):
                         continue
-                    if output.method == "GET":
+                    if stores_links and output.method == "GET":
                         requested.append(output.url)
                 elif verdict is not None:
                     self._tell(output, verdict)

@@ -30,7 +30,7 @@ _MOST_REMEMBERED = 50_000
 """URLs with their codes; on most pages nearly all have been met before."""
 
 _SAFE = re.compile(r"[\w:/.~%=&?+,;@!$'()*-]*+", re.ASCII)
-"""A URL that a request would not change."""
+"""A URL without fragment that a request would not change."""
 
 _NO_CODE = 0
 """Stands for the code of a target beyond the most."""
@@ -83,8 +83,8 @@ class PageLinkRecord:
         if code is None:
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
-            asked = url if _SAFE.fullmatch(url) else safe_url_string(url)
-            number = self._number(key_of(encoded_url(page_url(asked))), known=True)
+            asked = url if _SAFE.fullmatch(url) else page_url(safe_url_string(url))
+            number = self._number(key_of(encoded_url(asked)), known=True)
             code = self._remembered[url] = self._codes[number]
         return code
 

@@ -5,35 +5,33 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from collections import Counter, OrderedDict
-from itertools import islice
 from random import getrandbits
 from typing import TYPE_CHECKING, Any
 
-import mmh3
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
-from neardup.address import page_url
+from neardup.address import host_of, page_url
 from neardup.detection.verdict import Kind
 from neardup.scrapy.links import AUDITED, BAND, CLUSTER, OF_DUPLICATES, PREDICTED, lowered_by, request_key
 from neardup.scrapy.options import Predict
+from neardup.scrapy.schedulers import can_be_audited, has_priorities, is_of_scrapy
+from neardup.scrapy.set_aside import SetAside
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
-from neardup.urls.effects import Effects
-from neardup.urls.leads import Leads, round_of
+from neardup.urls.dropping import is_explored, is_still_sure, may_drop
+from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
 from neardup.urls.rules import Rule, Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from neardup.detection.verdict import Verdict
     from neardup.text.declared import Declared
+    from neardup.urls.effects import Effects
     from neardup.urls.learner import Learner
     from neardup.urls.rules import Prediction
 
@@ -43,21 +41,6 @@ BANDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 """Least probability of each band of deferred requests. A request is put back only into a later band than the
 one that it comes from, so at most so many times.
 """
-
-DROPPED_FROM = 0.98
-"""Least probability of a request that is dropped."""
-
-DROPPED_FROM_LOWER = 0.95
-"""Least lower bound of that probability."""
-
-NEVER_DROPPED = frozenset({Slot.SEGMENT, Slot.TRAP})
-"""Slots whose rules drop nothing: versions and languages are nearly copies, and a trap may have a way out."""
-
-DROPPED_UNTIL = 0.8
-"""Least probability, and least lower bound, with which a dropped request is not made after all."""
-
-EXPLORED = 20
-"""One URL of so many that would be dropped is fetched all the same, so that a rule that goes wrong shows."""
 
 MOST_DROPPED = 20_000
 """Requests that are kept to be made if the prediction goes wrong, some 30 MB."""
@@ -82,49 +65,6 @@ _BETWEEN_ROUNDS = 200
 
 _LAST_BAND = OF_DUPLICATES + len(BANDS)
 
-_PRIORITY_QUEUE_OF_SCRAPY_REDIS = "scrapy_redis.queue.PriorityQueue"
-
-
-class _SetAside:
-    """Requests that are not made now, the last ones, as many as fit.
-
-    They are found by their keys, and by the known page that their page would be a copy of.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._requests: dict[int, tuple[Request, str]] = {}
-        self._by_partner: dict[str, dict[int, None]] = {}
-
-    def __len__(self) -> int:
-        return len(self._requests)
-
-    def put(self, key: int, request: Request, partner: str | None) -> None:
-        self.pop(key)
-        self._requests[key] = request, partner or ""
-        self._by_partner.setdefault(partner or "", {})[key] = None
-        if len(self._requests) > self._most:
-            self.pop(self.first())
-
-    def pop(self, key: int) -> Request | None:
-        if key not in self._requests:
-            return None
-        request, partner = self._requests.pop(key)
-        keys = self._by_partner[partner]
-        del keys[key]
-        if not keys:
-            del self._by_partner[partner]
-        return request
-
-    def first(self) -> int:
-        """The key of the request that was put in before all others."""
-        return next(iter(self._requests))
-
-    def copies_of(self, partners: Iterable[str], most: int) -> list[tuple[int, Request]]:
-        """Keys and requests whose pages would be copies of one of these; so many at most."""
-        keys = (key for partner in partners for key in self._by_partner.get(partner, ()))
-        return [(key, self._requests[key][0]) for key in islice(keys, most)]
-
 
 class Predictions:
     """Learns from verdicts which URLs lead to copies, and decides about links that leave the queue.
@@ -139,12 +79,12 @@ class Predictions:
         crawler: Crawler,
         predict: Predict,
         learner: Learner,
+        effects: Effects,
         audit: Audit | None = None,
-        effects: Effects | None = None,
     ) -> None:
         self.crawler = crawler
         self.learner = learner
-        self.effects = effects or Effects()
+        self.effects = effects
         self.predict = predict
         self.audit = audit
         self.starts_are_made = False
@@ -152,11 +92,12 @@ class Predictions:
         """Whether the crawl may end, because few unique pages are left behind the requests that wait."""
         self._copies = Copies()
         self._leads = Leads()
-        self._deferred = _SetAside(MOST_DEFERRED)
-        self._dropped = _SetAside(MOST_DROPPED)
+        self._links = LinksOfDuplicates()
+        self._deferred = SetAside(MOST_DEFERRED)
+        self._dropped = SetAside(MOST_DROPPED)
         self._outdated: set[tuple[int, int]] = set()
         """Keys and bands of requests in the queue of which a copy was put into an earlier band."""
-        self._moves = _is_of_scrapy(load_object(crawler.settings["SCHEDULER"]))
+        self._moves = is_of_scrapy(load_object(crawler.settings["SCHEDULER"]))
         """Whether deferred requests are put into earlier bands. Other schedulers may share their queues."""
         self._alternates: OrderedDict[int, None] = OrderedDict()
         """Duplicates of pages that they call their versions for other languages, by id."""
@@ -185,9 +126,9 @@ class Predictions:
             )
             predict = Predict.RECORD
         audit = None
-        if loss_budget is not None and _can_be_audited(crawler, predict):
+        if loss_budget is not None and can_be_audited(crawler, predict):
             audit = Audit(loss_budget, _LAST_BAND, getrandbits(32))
-        return cls(crawler, predict, learner, audit, effects)
+        return cls(crawler, predict, learner, effects, audit)
 
     def declared(self, verdict: Verdict, declared: Declared) -> None:
         """Take note, before the verdict is observed, of what a page that is judged says of its versions."""
@@ -209,6 +150,9 @@ class Predictions:
             return []
         if self.audit is not None and _is_unique(verdict, cluster):
             self.audit.known.unique += 1
+        if verdict.soft_404:
+            self.learner.observe_soft_404(verdict.url)
+            return []
         unlike = self.learner.observe(verdict.url, cluster)
         return [*self._moved_up(unlike), *self._no_copies(unlike)]
 
@@ -255,7 +199,7 @@ class Predictions:
 
     def _later_band(self, request: Request, band: float, prediction: Prediction | None) -> float:
         """The band that a request is to wait in; none that is later: the request is made."""
-        later = _band_of(request, prediction)
+        later = self._band_of(request, prediction)
         if self.audit is None or later <= band:
             return later
         if not float(band).is_integer():
@@ -325,9 +269,13 @@ class Predictions:
 
     def judged(self, request: Request, verdict: Verdict) -> None:
         """Count whether the prediction about the page of a request was right, if there was one."""
-        rule = _rule_against(request)
-        cluster = None if rule is None else self._cluster_of(verdict)
-        if rule is None or cluster is None:
+        rule, is_link = _rule_against(request), CLUSTER in request.meta
+        cluster = self._cluster_of(verdict) if rule is not None or is_link else None
+        if cluster is None:
+            return
+        if is_link:
+            self._links.judged(host_of(request.url), is_copy=not _is_unique(verdict, cluster))
+        if rule is None:
             return
         if _is_unique(verdict, cluster):
             self._count("neardup/predicted/wrong")
@@ -408,7 +356,7 @@ class Predictions:
         moved = []
         for key, request in self._deferred.copies_of(unlike, _LOOKED_AT_AGAIN):
             band, prediction = request.meta[BAND], self._predict(request.url)
-            earlier = _band_of(request, prediction)
+            earlier = self._band_of(request, prediction)
             if earlier >= band:
                 continue
             self._outdated.add((key, band))
@@ -443,6 +391,19 @@ class Predictions:
         has_rounds = self.predict is Predict.DROP and band > OF_DUPLICATES
         return lowered_by(band) + (_BETWEEN_ROUNDS * round_of(request.url) if has_rounds else 0)
 
+    def _band_of(self, request: Request, prediction: Prediction | None) -> int:
+        """The band that a request waits in by what is known of it; 0: none.
+
+        A link of a duplicate, of whose URL nothing is known, is as likely a copy as other such links were.
+        """
+        if prediction is not None:
+            probability = prediction.probability
+        elif CLUSTER in request.meta:
+            probability = self._links.share(host_of(request.url))
+        else:
+            return 0
+        return OF_DUPLICATES + bisect_right(BANDS, probability)
+
     def _drop(self, request: Request, band: int, prediction: Prediction) -> None:
         key = request_key(self.crawler, request)
         self._dropped.put(key, self._in_band(request, band, band), prediction.partner)
@@ -463,53 +424,12 @@ class Predictions:
             self.crawler.stats.inc_value(stat, number)
 
 
-def has_priorities(settings: BaseSettings) -> bool:
-    """Whether the scheduler is known to make requests in the order of their priorities: one of Scrapy's, or
-    that of scrapy-redis with a priority queue.
-    """
-    scheduler = load_object(settings["SCHEDULER"])
-    if _is_of_scrapy(scheduler):
-        return True
-    if not any(base.__module__ == "scrapy_redis.scheduler" for base in scheduler.__mro__):
-        return False
-    queue = load_object(settings.get("SCHEDULER_QUEUE_CLASS") or _PRIORITY_QUEUE_OF_SCRAPY_REDIS)
-    return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
-
-
-def _can_be_audited(crawler: Crawler, predict: Predict) -> bool:
-    """Whether requests wait in a queue of Scrapy's own, of this crawl alone; a warning says if not."""
-    if predict not in {Predict.DEFER, Predict.DROP}:
-        reason = f"no request waits with NEARDUP_ACTION or NEARDUP_PREDICT = {predict.value!r}"
-    elif not _is_of_scrapy(load_object(crawler.settings["SCHEDULER"])):
-        reason = f"what waits in the queue of {crawler.settings['SCHEDULER']} is not known"
-    else:
-        return True
-    logger.warning(
-        "neardup: NEARDUP_LOSS_BUDGET is not heeded, and the crawl makes all requests: %(reason)s",
-        {"reason": reason},
-        extra={"spider": crawler.spider},
-    )
-    return False
-
-
-def _is_of_scrapy(scheduler: type) -> bool:
-    # By its bases: issubclass() takes all that has the methods of a scheduler for one of Scrapy's.
-    return Scheduler in scheduler.__mro__
-
-
 def _rule_against(request: Request) -> Rule | None:
     """The rule that spoke against a request last; None: none did."""
     if not (found := request.meta.get(PREDICTED)):
         return None
     host, slot, value, context = found
     return Rule(host, Slot(slot), value, context)
-
-
-def _band_of(request: Request, prediction: Prediction | None) -> int:
-    """The band that a request waits in by what is known of it; 0: none."""
-    if prediction is None:
-        return OF_DUPLICATES if CLUSTER in request.meta else 0
-    return OF_DUPLICATES + bisect_right(BANDS, prediction.probability)
 
 
 def _is_unique(verdict: Verdict, cluster: int | None) -> bool:
@@ -522,28 +442,3 @@ def _is_unique(verdict: Verdict, cluster: int | None) -> bool:
 def _ignored(request: Request, reason: str) -> IgnoreRequest:
     request.errback = None  # nothing has failed
     return IgnoreRequest(f"{request.url} is not requested: {reason}")
-
-
-def may_drop(prediction: Prediction, leads: Leads) -> bool:
-    """Whether a prediction, and what was read of such copies, are enough to drop a request."""
-    return is_sure(prediction) and leads.leads_nowhere(prediction.rule)
-
-
-def is_still_sure(prediction: Prediction, leads: Leads) -> bool:
-    """Whether they are enough to leave a dropped request dropped."""
-    sure = min(prediction.probability, prediction.lower) >= DROPPED_UNTIL
-    return sure and leads.leads_nowhere(prediction.rule)
-
-
-def is_sure(prediction: Prediction) -> bool:
-    """Whether a prediction alone is enough to drop a request."""
-    return (
-        prediction.probability >= DROPPED_FROM
-        and prediction.lower >= DROPPED_FROM_LOWER
-        and prediction.rule.slot not in NEVER_DROPPED
-    )
-
-
-def is_explored(url: str) -> bool:
-    """Whether a URL is one of those that are fetched all the same: the same ones in each crawl."""
-    return mmh3.hash(url, signed=False) % EXPLORED == 0

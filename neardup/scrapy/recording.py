@@ -115,6 +115,10 @@ class Recorder:
         """Have it stored that a canonical page deserves a look."""
         self.writer.flag(page_id)
 
+    def soft_404(self, page_id: int) -> None:
+        """Have it stored that a page stands for one that is not there."""
+        self.writer.soft_404(page_id)
+
     def links_withheld(self, page_id: int, links: int) -> None:
         """Have it stored that so many links of a page were not followed."""
         self.writer.links_withheld(page_id, links)
@@ -122,6 +126,10 @@ class Recorder:
     def put_links(self, page_id: int, links: StoredLinks) -> None:
         """Have the links of a page stored."""
         self.writer.put_links(page_id, links)
+
+    def put_ip(self, host: str, ip: str) -> None:
+        """Have it stored that a host has an IP address now."""
+        self.writer.put_ip(host, ip)
 
     async def stop(self) -> None:
         """Take over no more of other crawls between the pages of this one."""
@@ -258,10 +266,16 @@ class Onlooker:
     def flag(self, page_id: int) -> None:
         pass
 
+    def soft_404(self, page_id: int) -> None:
+        pass
+
     def links_withheld(self, page_id: int, links: int) -> None:
         pass
 
     def put_links(self, page_id: int, links: StoredLinks) -> None:
+        pass
+
+    def put_ip(self, host: str, ip: str) -> None:
         pass
 
     async def stop(self) -> None:

@@ -97,6 +97,14 @@ def _predictions(stats: Mapping[str, Any]) -> str:
     return "\n  predicted   " + ", ".join([predicted, *told])
 
 
+def _soft_404s(stats: Mapping[str, Any]) -> str:
+    """One line more, if there was reason to ask for pages that do not exist."""
+    probes = _count(stats, "soft_404/probes")
+    if not probes:
+        return ""
+    return f"\n  soft 404    {_count(stats, 'soft_404'):,} pages, told by {probes:,} probes"
+
+
 def of_crawl(stats: Mapping[str, Any], database: str) -> str:
     """The closing summary, several lines."""
     others = ", ".join(
@@ -143,7 +151,7 @@ def of_crawl(stats: Mapping[str, Any], database: str) -> str:
             f"  pages       {_count(stats, 'pages'):,}",
             f"  new         {_count(stats, 'new'):,}" + (f" ({others})" if others else ""),
             f"  duplicates  {_duplicates(stats)}{recall}",
-            f"  links       {_links(stats)}{_predictions(stats)}",
+            f"  links       {_links(stats)}{_predictions(stats)}{_soft_404s(stats)}",
             f"  found       {found}",
             f"  saved       {saved}{warnings}",
             f"  time        {time} ({1000 * judging / pages:.2f} ms a page without store)",

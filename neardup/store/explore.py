@@ -124,6 +124,7 @@ class PageRow:
     last_crawl: int
     links_withheld: int
     flagged_at: datetime | None
+    soft_404: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -565,6 +566,7 @@ def _page_row(row: Row[Any]) -> PageRow:
         last_crawl=row.last_crawl_id,
         links_withheld=row.links_withheld,
         flagged_at=row.flagged_at,
+        soft_404=bool(row.soft_404),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
@@ -20,30 +20,25 @@ _IDS_AT_ONCE = 500
 _page, _relation = simhash_values.c, duplicate_values.c
 
 
-class ClusteredPage(NamedTuple):
-    """``cluster``: id of the canonical page. ``digest``: that of the text."""
+def clustered_pages(connection: Connection) -> Iterator[tuple[str, int, int, int]]:
+    """All pages that have a fingerprint, in the order of their ids.
 
-    url: str
-    page_id: int
-    cluster: int
-    digest: int
-
-
-def clustered_pages(connection: Connection) -> Iterator[ClusteredPage]:
-    """All pages that have a fingerprint, in the order of their ids."""
+    A row is URL, id, id of the canonical page, and digest of the text. A digest that is not known is one that
+    no other page has.
+    """
     query = (
         select(
             _page.actual_url,
             _page.id,
             func.coalesce(_relation.actual_hash_id, _page.id).label("cluster"),
-            _page.text_digest,
+            func.coalesce(_page.text_digest, _page.id),
         )
         .join_from(simhash_values, duplicate_values, _relation.duplicate_hash_id == _page.id, isouter=True)
         .where(_page.hash_value.is_not(None))
         .order_by(_page.id)
     )
-    result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
-    return (ClusteredPage(*row) for row in result)
+    rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
+    return ((url, page_id, cluster, digest) for url, page_id, cluster, digest in rows)
 
 
 def sketches_of(connection: Connection, page_ids: Sequence[int]) -> dict[int, bytes]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sqlalchemy import exists, func, select
 
+from neardup import native
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.errors import StoreError
 from neardup.store.schema import page_links
@@ -68,7 +69,8 @@ class Edges(NamedTuple):
     marks: Integers
 
 
-def encoded(marks_of_codes: Mapping[int, int]) -> bytes:
+@native.twin
+def encoded(marks_of_codes: dict[int, int]) -> bytes:
     """Codes, 0 or more, and their marks as they are stored.
 
     >>> encoded({7: FOLLOWED, 5: 0, 1_000: NOFOLLOW}).hex()

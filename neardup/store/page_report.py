@@ -63,6 +63,7 @@ class PageReport:
     links_withheld: int
     flagged_at: datetime | None
     declared_url: str | None
+    soft_404: bool
     canonical: Relation | None
     duplicate_count: int
     duplicates: list[Relation]
@@ -102,6 +103,7 @@ def page_report(connection: Connection, url: str, *, limit: int = 20) -> PageRep
         links_withheld=page["links_withheld"],
         flagged_at=page["flagged_at"],
         declared_url=page["declared_url"],
+        soft_404=bool(page["soft_404"]),
         canonical=canonical[0] if canonical else None,
         duplicate_count=connection.execute(count).scalar_one(),
         duplicates=_relations(connection, page["hash_value"], its_duplicates.limit(limit)),

@@ -28,29 +28,38 @@ _ROW_BYTES = 1_000
 """Of a page, about, beside its URL."""
 
 
+_OTHERS = ("links", "page_links", "flags", "soft_404", "reconciled", "frequencies", "rules", "ips")
+"""What a batch has beside visits, by the names of its fields."""
+
+
 @dataclass(slots=True)
 class Batch:
     """What is stored in one transaction, by page: visits, and what else is known of pages.
 
     ``links`` are numbers of links that were not followed. ``page_links`` are the links themselves
     (:mod:`neardup.store.page_links`). ``flags`` are times at which canonical pages were
-    flagged. ``reconciled`` are pages that have become duplicates, because two crawls had called near-copies
-    new. The last visit of a page counts; visits before the last are there for the history only.
+    flagged. ``soft_404`` are pages that stand for others that are not there. ``reconciled`` are pages that
+    have become duplicates, because two crawls had called near-copies new. The last visit of a page counts;
+    visits before the last are there for the history only.
     ``frequencies`` are pages and counts by host (:mod:`neardup.store.frequencies`). ``rules`` are rules of
-    URLs (:mod:`neardup.store.url_rules`).
+    URLs (:mod:`neardup.store.url_rules`). ``ips`` are times at which a host had an IP address, by both
+    (:mod:`neardup.store.host_ips`).
     """
 
     visits: dict[int, list[Visit]] = field(default_factory=dict)
     links: dict[int, int] = field(default_factory=dict)
     page_links: dict[int, StoredLinks] = field(default_factory=dict)
     flags: dict[int, datetime] = field(default_factory=dict)
+    soft_404: dict[int, bool] = field(default_factory=dict)
     reconciled: dict[int, tuple[Relation, datetime]] = field(default_factory=dict)
     frequencies: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     rules: dict[Rule, StoredRule] = field(default_factory=dict)
+    ips: dict[tuple[str, str], datetime] = field(default_factory=dict)
 
     def __len__(self) -> int:
         of_pages = len(self.visits) + len(self.links) + len(self.page_links)
-        return of_pages + len(self.flags) + len(self.reconciled) + len(self.frequencies) + len(self.rules)
+        of_some = len(self.flags) + len(self.soft_404) + len(self.reconciled)
+        return of_pages + of_some + len(self.frequencies) + len(self.rules) + len(self.ips)
 
     @property
     def stands_alone(self) -> bool:
@@ -69,8 +78,11 @@ class Batch:
         if self.rules:
             (rule,) = self.rules
             return f"the rule {str(rule)!r}"
+        if self.ips:
+            ((host, ip),) = self.ips
+            return f"the IP address {ip} of {host!r}"
         if not self.visits:
-            (page_id,) = {*self.links, *self.page_links, *self.flags, *self.reconciled}
+            (page_id,) = {*self.links, *self.page_links, *self.flags, *self.soft_404, *self.reconciled}
             return f"page {page_id}"
         ((verdict, _),) = next(iter(self.visits.values()))[-1:]
         if len(verdict.url) <= _SHOWN_CHARACTERS:
@@ -90,8 +102,10 @@ def split(everything: Batch) -> tuple[Batch, Batch]:
         now.links, everything.links = everything.links, {}
         now.page_links, everything.page_links = everything.page_links, {}
         now.flags, everything.flags = everything.flags, {}
+        now.soft_404, everything.soft_404 = everything.soft_404, {}
         now.reconciled, everything.reconciled = everything.reconciled, {}
         now.frequencies, everything.frequencies = everything.frequencies, {}
+        now.ips, everything.ips = everything.ips, {}
         some = list(everything.rules)[:MOST_ROWS]
         now.rules = {rule: everything.rules.pop(rule) for rule in some}
     return now, everything
@@ -105,11 +119,7 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
     links.
     """
     if not batch.visits:
-        rows = [
-            (name, key, value)
-            for name in ("links", "page_links", "flags", "reconciled", "frequencies", "rules")
-            for key, value in getattr(batch, name).items()
-        ]
+        rows = [(name, key, value) for name in _OTHERS for key, value in getattr(batch, name).items()]
         return _of_rows(rows[: len(rows) // 2]), _of_rows(rows[len(rows) // 2 :])
     pages = sorted(batch.visits, key=lambda page_id: batch.visits[page_id][-1][0].is_duplicate)
     # Where one row is longer than all others together, it stands alone after two divisions.
@@ -126,14 +136,16 @@ def halves(batch: Batch) -> tuple[Batch, Batch]:
             {page_id: links for page_id, links in batch.links.items() if page_id not in first},
             {page_id: links for page_id, links in batch.page_links.items() if page_id not in first},
             batch.flags,
+            batch.soft_404,
             batch.reconciled,
             batch.frequencies,
             batch.rules,
+            batch.ips,
         ),
     )
 
 
-def _of_rows(rows: list[tuple[str, int | str | Rule, Any]]) -> Batch:
+def _of_rows(rows: list[tuple[str, int | str | Rule | tuple[str, str], Any]]) -> Batch:
     batch = Batch()
     for name, key, value in rows:
         getattr(batch, name)[key] = value

@@ -21,6 +21,7 @@ from neardup.store.schema import (
     crawls,
     document_frequencies,
     duplicate_values,
+    host_ips,
     page_links,
     page_ranks,
     page_texts,
@@ -138,7 +139,7 @@ def _remove_some(query: Select[Any], rule: Rule, leaving: int, connection: Conne
 
 def _forget_hosts(connection: Connection, hosts: list[str]) -> None:
     """Remove what was learned of those of some hosts that no page is left of."""
-    for table in (document_frequencies, url_rules):
+    for table in (document_frequencies, url_rules, host_ips):
         no_pages = ~exists().where(simhash_values.c.host == table.c.host)
         for some in in_parts(hosts, _HOSTS_AT_ONCE):
             gone = table.c.host.in_(some), no_pages

@@ -248,6 +248,33 @@ def largest_clusters(
 
 
 @dataclass(frozen=True, slots=True)
+class Soft404s:
+    """So many pages of a host that stand for others that are not there, one of them as an example."""
+
+    host: str
+    pages: int
+    example_url: str
+
+
+def soft_404s(connection: Connection, filters: Filters) -> list[Soft404s]:
+    """Soft 404s by host, most pages first."""
+    page = simhash_values.c
+    grouped = (
+        select(page.host, func.count().label("pages"), func.min(page.id).label("example_id"))
+        .where(page.soft_404 == 1, filters.condition())
+        .group_by(page.host)
+        .subquery()
+    )
+    example = simhash_values.alias("example_page")
+    query = (
+        select(grouped.c.host, grouped.c.pages, example.c.actual_url)
+        .join_from(grouped, example, example.c.id == grouped.c.example_id)
+        .order_by(grouped.c.pages.desc(), grouped.c.host)
+    )
+    return [Soft404s(*row) for row in connection.execute(query)]
+
+
+@dataclass(frozen=True, slots=True)
 class Crossing:
     """So many duplicates of one site whose canonical pages are on another; "" are files."""
 

@@ -1,6 +1,6 @@
 """The tables, after figure 10 of Khan & Ali: ``simhash_values`` one-to-many ``duplicate_values``; ``crawls``,
 ``page_versions``, ``page_links``, ``page_ranks``, ``document_frequencies``, ``url_rules``, ``rule_effects``,
-``decisions`` and ``page_texts``.
+``decisions``, ``page_texts`` and ``host_ips``.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sqlalchemy import (
 from neardup.store.types import (
     COUNTED,
     HOST_CHARACTERS,
+    IP_CHARACTERS,
     LONG_BYTES,
     LONG_TEXT,
     ON_MYSQL,
@@ -44,7 +45,7 @@ VERSION_TABLE = "neardup_alembic_version"
 has one.
 """
 
-REVISION = "0006"
+REVISION = "0008"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -102,6 +103,7 @@ simhash_values = Table(
     Column("batch_id", BigInteger, nullable=False, index=True),
     Column("headline", fixed_bytes(headline.BYTES)),
     Column("declared_url", LONG_TEXT),
+    Column("soft_404", SmallInteger),
     Index(None, "host", "last_seen"),
 )
 
@@ -218,6 +220,15 @@ page_texts = Table(
     Column("seen_at", UtcDateTime, nullable=False),
 )
 
+host_ips = Table(
+    "host_ips",
+    metadata,
+    Column("host", String(HOST_CHARACTERS), primary_key=True),
+    Column("ip", String(IP_CHARACTERS), primary_key=True),
+    Column("first_seen", UtcDateTime, nullable=False),
+    Column("last_seen", UtcDateTime, nullable=False),
+)
+
 TABLES = (
     crawls,
     simhash_values,
@@ -230,6 +241,7 @@ TABLES = (
     rule_effects,
     decisions,
     page_texts,
+    host_ips,
 )
 """No row refers to one of a later table."""
 

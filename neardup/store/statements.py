@@ -13,6 +13,7 @@ from neardup.store.schema import (
     crawls,
     document_frequencies,
     duplicate_values,
+    host_ips,
     page_links,
     page_texts,
     rule_effects,
@@ -120,6 +121,16 @@ def upsert_text(dialect: str) -> Insert:
     return _upsert(dialect, page_texts, ["page_id"], assign)
 
 
+def upsert_ip(dialect: str) -> Insert:
+    """Insert an IP address of a host, or note when the host had it last."""
+
+    def assign(new: ReadOnlyColumnCollection[str, Any]) -> list[tuple[str, Any]]:
+        seen, before = new["last_seen"], host_ips.c.last_seen
+        return [("last_seen", case((seen > before, seen), else_=before))]
+
+    return _upsert(dialect, host_ips, ["host", "ip"], assign)
+
+
 def replaced_relation(new: Mapping[str, Any], *kept: str) -> list[tuple[str, Any]]:
     """What to set in a relation to replace it by a new one.
 
@@ -195,6 +206,8 @@ SET_FLAGGED = (
     .where(simhash_values.c.id == bindparam("page_id"), simhash_values.c.flagged_at.is_(None))
     .values(flagged_at=bindparam("at"))
 )
+
+SET_SOFT_404 = update(simhash_values).where(simhash_values.c.id == bindparam("page_id")).values(soft_404=1)
 
 _COUNT_BATCH = update(crawls).where(crawls.c.id == bindparam("crawl")).values(batches=crawls.c.batches + 1)
 _BATCHES = select(crawls.c.batches).where(crawls.c.id == bindparam("crawl"))

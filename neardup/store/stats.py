@@ -57,7 +57,7 @@ class SchemePages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlRow:
+class CrawlPages:
     """A crawl, the pages that it saw first and last, and the relations that it found."""
 
     crawl_id: int
@@ -134,13 +134,13 @@ def pages_by_scheme(connection: Connection) -> list[SchemePages]:
     ]
 
 
-def crawl_rows(connection: Connection) -> list[CrawlRow]:
+def crawl_pages(connection: Connection) -> list[CrawlPages]:
     """All crawls in their order."""
     page = simhash_values.c
     first, last = _rows_by(connection, page.crawl_id), _rows_by(connection, page.last_crawl_id)
     found = _rows_by(connection, duplicate_values.c.crawl_id)
     return [
-        CrawlRow(
+        CrawlPages(
             crawl_id=row.id,
             spider=row.spider,
             started_at=row.started_at,

@@ -9,6 +9,7 @@ import json
 import logging
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -128,7 +129,13 @@ class Store:
 
     def of_scheme(self, scheme: str) -> Store:
         """The same database, opened to store fingerprints of a scheme. SchemeMismatch: it has another one."""
-        return Store.open(self._url.render_as_string(hide_password=False), scheme=scheme, create=False)
+        return self.opener(scheme)()
+
+    def opener(self, scheme: str | None = None) -> Callable[[], Store]:
+        """What opens the same database once more, also in another process; ``scheme`` as in :meth:`open`."""
+        return partial(
+            Store.open, self._url.render_as_string(hide_password=False), scheme=scheme, create=False
+        )
 
     def begin_write(self, *, patiently: bool = False) -> AbstractContextManager[Connection]:
         """A transaction that is going to write; committed at the end of the block, rolled back if it raises.

@@ -101,6 +101,7 @@ class Summary:
     curve: figures.Curve | None
     clusters: list[reports.Cluster]
     flagged: list[reports.Cluster]
+    soft_404s: Part[reports.Soft404s]
     across_hosts: Part[reports.Crossing]
     across_domains: Part[reports.Crossing]
     url_rules: Part[UrlRule]
@@ -150,6 +151,7 @@ def summarise(
             curve=counted("requests", figures.curve),
             clusters=counted("largest clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
             flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
+            soft_404s=_first(counted("soft 404s", lambda on: reports.soft_404s(on, _ALL))),
             across_hosts=_first(across_hosts),
             across_domains=_first(reports.across_domains(across_hosts)),
             url_rules=_first(counted("rules of URLs", url_rules)),

@@ -18,6 +18,10 @@ _SIGN = 1 << 63
 _MODULUS = 1 << 64
 
 
+IP_CHARACTERS = 45
+"""The longest text of an IP address: an IPv4 address within an IPv6 one."""
+
+
 class Unsigned64(TypeDecorator[int]):
     """An unsigned 64-bit integer in a signed BIGINT, by two's complement.
 

@@ -16,6 +16,7 @@ from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.fingerprint import hamming, sketch
 from neardup.store import history, statements
 from neardup.store.frequencies import store_frequencies
+from neardup.store.host_ips import store_ips
 from neardup.store.missing import MissingPages
 from neardup.store.outage import Outage
 from neardup.store.page_links import store_links
@@ -63,9 +64,9 @@ class Writer:
     logged and counted in ``rows_rejected``. The rest of the batch is stored. A duplicate whose canonical page
     is not there is stored as ``new``.
 
-    ``put``, ``links_withheld``, ``put_links`` and ``flag`` are called by one thread, take microseconds and
-    never touch the database. A crash of the process can lose what these methods were given in the last
-    ``batch_seconds``. A crash can also lose what the database had not yet taken.
+    ``put``, ``links_withheld``, ``put_links``, ``put_ip`` and ``flag`` are called by one thread, take
+    microseconds and never touch the database. A crash of the process can lose what these methods were given
+    in the last ``batch_seconds``. A crash can also lose what the database had not yet taken.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Writer:
         self._upsert_links = statements.upsert_links(dialect)
         self._upsert_frequencies = statements.upsert_frequencies(dialect)
         self._upsert_rule = statements.upsert_rule(dialect)
+        self._upsert_ip = statements.upsert_ip(dialect)
         self._upsert_text = statements.upsert_text(dialect)
         self._thread = threading.Thread(target=self._run, name="neardup-writer", daemon=True)
         self._thread.start()
@@ -146,12 +148,24 @@ class Writer:
             self._gathering.page_links[page_id] = links
             self._wake_when_full()
 
+    def put_ip(self, host: str, ip: str) -> None:
+        """Have it stored that a host has an IP address now."""
+        with self._changed:
+            self._gathering.ips[host, ip] = datetime.now(UTC)
+            self._wake_when_full()
+
     def flag(self, page_id: int) -> None:
         """Have it stored that a canonical page, whose verdict was put before or stored earlier, has been
         flagged.
         """
         with self._changed:
             self._gathering.flags[page_id] = datetime.now(UTC)
+            self._wake_when_full()
+
+    def soft_404(self, page_id: int) -> None:
+        """Have it stored that a page, whose verdict was put before, stands for one that is not there."""
+        with self._changed:
+            self._gathering.soft_404[page_id] = True
             self._wake_when_full()
 
     def reconcile(self, pair: Relation) -> None:
@@ -388,6 +402,8 @@ class Writer:
                 store_frequencies(connection, self._upsert_frequencies, batch.frequencies)
             if batch.rules:
                 store_rules(connection, self._upsert_rule, self.crawl_id, batch.rules)
+            if batch.ips:
+                store_ips(connection, self._upsert_ip, batch.ips)
         self._missing.remove(last)
         with self._changed:
             self._dropped |= dropped | {self.stored_id(page) for page in orphans}
@@ -418,6 +434,10 @@ class Writer:
             connection.execute(
                 statements.SET_FLAGGED,
                 [{"page_id": self.stored_id(page), "at": at} for page, at in batch.flags.items()],
+            )
+        if batch.soft_404:
+            connection.execute(
+                statements.SET_SOFT_404, [{"page_id": self.stored_id(page)} for page in batch.soft_404]
             )
         return with_links
 
@@ -467,6 +487,7 @@ class Writer:
             "batch_id": batch_id,
             "headline": _stored_headline(verdict.headline),
             "declared_url": None if verdict.declared_url is None else storable(verdict.declared_url),
+            "soft_404": 1 if verdict.soft_404 else None,
         }
 
     def _relation_row(self, pair: Relation, seen: datetime) -> dict[str, Any]:

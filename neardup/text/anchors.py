@@ -7,7 +7,6 @@ link. ``python -m benchmarks.bench_build`` measures what links cost beside readi
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -27,10 +26,43 @@ _PLAIN_PATH = re.compile(rf"(?:\./)?+((?:\.\./)*+)({_SEGMENT}(?:/{_SEGMENT})*+/?
 _PLAIN_BASE = re.compile(rf"(?:{_HOST}|file://)/((?:{_SEGMENT}/)*)[^/?#;]*+(?:\?|\Z)", re.ASCII)
 """Links and bases that are joined here. ``urljoin`` gives the same, and takes 20 times the time."""
 
-_FOLDERS = 64
-_HREFS = 512
 _LONGEST_HREF = 250
-"""Links of pages in one folder have many in common: so many are remembered, in 20 MB at most."""
+_MOST_REMEMBERED = 32_768
+
+
+class _Remembered:
+    """Where links of pages in a folder lead to. Pages of one folder have many links in common.
+
+    :data:`_MOST_REMEMBERED` links take about 10 MB, and at most 40. Apache's manual of 828
+    pages has 11,500 of them in 68 folders.
+    """
+
+    def __init__(self) -> None:
+        self._by_folder: dict[str, dict[str, str]] = {}
+        self._count = 0
+
+    def of_folder(self, folder: str) -> dict[str, str]:
+        """URLs by the value of ``href``."""
+        known = self._by_folder.get(folder)
+        if known is None:
+            self._make_room()
+            known = self._by_folder[folder] = {}
+        return known
+
+    def add(self, known: dict[str, str], href: str, link: str) -> None:
+        """Remember a link of a folder."""
+        if len(href) <= _LONGEST_HREF:
+            self._make_room()
+            known[href] = link
+
+    def _make_room(self) -> None:
+        if self._count >= _MOST_REMEMBERED:
+            self._by_folder.clear()
+            self._count = 0
+        self._count += 1
+
+
+_remembered = _Remembered()
 
 
 def links(url: str, root: etree._Element) -> dict[str, bool]:
@@ -47,13 +79,12 @@ def links(url: str, root: etree._Element) -> dict[str, bool]:
     own_base, is_nofollow, hrefs = anchors(root)
     base = url if own_base is None else _joined(url, own_base.strip()) or url
     plain = _PLAIN_BASE.match(base)
-    remembered = _remembered(base[: plain.end(1)]) if plain else {}
+    known = _remembered.of_folder(base[: plain.end(1)]) if plain else {}
     found: dict[str, bool] = {}
-    for whole, marked in hrefs.items():
-        href = whole.partition("#")[0]
-        link = remembered.get(href)
+    for href, marked in hrefs.items():
+        link = known.get(href)
         if link is None:
-            link = _link(base, plain, href, remembered)
+            link = _link(base, plain, href, known)
         if link:
             found[link] = found.get(link, True) and (marked or is_nofollow)
     found.pop(page_url(url), None)
@@ -64,8 +95,8 @@ def links(url: str, root: etree._Element) -> dict[str, bool]:
 def anchors(root: etree._Element) -> tuple[str | None, bool, dict[str, bool]]:
     """The first ``base`` of a page, whether a ``meta`` says ``nofollow`` of all links, and the links.
 
-    The links are the values of ``href`` that are no mere fragments. The value of each is whether all anchors
-    that have it say ``nofollow``.
+    The links are the values of ``href`` without fragments, and without what is a fragment alone. The value of
+    each is whether all anchors that have it say ``nofollow``.
     """
     base, is_nofollow = None, False
     hrefs: dict[str, bool] = {}
@@ -80,18 +111,13 @@ def anchors(root: etree._Element) -> tuple[str | None, bool, dict[str, bool]]:
             continue
         if href is None or href.startswith("#"):
             continue
+        link = href.partition("#")[0]
         rel = element.get("rel")
-        hrefs[href] = hrefs.get(href, True) and rel is not None and _NOFOLLOW in rel.lower()
+        hrefs[link] = hrefs.get(link, True) and rel is not None and _NOFOLLOW in rel.lower()
     return base, is_nofollow, hrefs
 
 
-@lru_cache(_FOLDERS)
-def _remembered(folder: str) -> dict[str, str]:
-    """What links of pages in a folder lead to, by the value of ``href``."""
-    return {}
-
-
-def _link(base: str, plain: re.Match[str] | None, whole: str, remembered: dict[str, str]) -> str:
+def _link(base: str, plain: re.Match[str] | None, whole: str, known: dict[str, str]) -> str:
     """A URL; "" if it leads to no page. ``plain``: the match of ``_PLAIN_BASE`` in the base; None: there is
     none. ``whole``: an ``href`` without fragment.
     """
@@ -105,10 +131,7 @@ def _link(base: str, plain: re.Match[str] | None, whole: str, remembered: dict[s
     else:
         return _joined(base, href) if href else ""
     # Neither way depends on more than the folder of the base.
-    if len(whole) <= _LONGEST_HREF:
-        if len(remembered) >= _HREFS:
-            remembered.clear()
-        remembered[whole] = link
+    _remembered.add(known, whole, link)
     return link
 
 

@@ -131,10 +131,11 @@ def _word_hashes(text: str, most: int) -> list[int]:
     found = words(text)
     if _SYMBOLS.search(text):
         found = [*_SYMBOLS.findall(text), *found]
-    return [_hash(word) for word in islice(dict.fromkeys(found), most)]
+    return [word_hash(word) for word in islice(dict.fromkeys(found), most)]
 
 
-def _hash(word: str) -> int:
+def word_hash(word: str) -> int:
+    """A word as a headline keeps it, 32 bits."""
     # 2 in place of 0, which stands for no word.
     counts = word.isdigit() or word in _date_words()
     return (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & ~1 | counts) or 2

@@ -9,6 +9,7 @@ from neardup.urls.evidence import MIN_TRIALS, Evidence
 from neardup.urls.parts import OPAQUE, is_opaque, plain_spelling
 from neardup.urls.rules import Slot, State
 from neardup.urls.slots import Reduced, reduced_key, together_name
+from neardup.urls.substitutions import VARIES
 from neardup.urls.tally import Tally
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from neardup.urls.parts import Parts
     from neardup.urls.rules import LearnedRule
     from neardup.urls.slots import Component, Context
+    from neardup.urls.substitutions import Proposal
 
 MOST_CONTEXTS = 4_000
 """Rules of a host. When there are more, those with the fewest trials are forgotten, unless people set
@@ -34,6 +36,9 @@ MIN_VOTES = 3
 
 MOST_VOTED = 256
 """Slots of a host with such votes; with more, all votes are forgotten."""
+
+MOST_SUBSTITUTIONS = 8
+"""Substitutions of a host that are tried. One that is mostly wrong makes room for another."""
 
 MOST_TOGETHER = 32
 """Slots of a host that are applied together."""
@@ -74,9 +79,13 @@ class HostRules:
         self.contexts: dict[Context, Evidence] = {}
         self.pages: deque[Page] = deque(maxlen=MOST_RECENT)
         """The last pages, to be looked at again when there are new rules for the whole host."""
-        self.indexed_for: frozenset[Component] = frozenset()
+        self.indexed_for: tuple[frozenset[Component], tuple[str, ...]] = frozenset(), ()
         self.to_index = 0
         """How many of the last pages are still to be looked at again."""
+        self.substitutions: tuple[str, ...] = ()
+        """Those that are tried."""
+        self._proposed: dict[str, frozenset[int]] = {}
+        """Substitutions that are not tried yet: what was around them, of a few."""
         self._votes: dict[Component, Tally] = {}
         self._voted: dict[Component, None] = {}
         self._sure: dict[Component, None] = {}
@@ -174,6 +183,27 @@ class HostRules:
                 else:
                     del self._voted[component]
 
+    def propose(self, proposal: Proposal) -> None:
+        """Note that a page is a copy of another whose URL is written in another way. A substitution is tried
+        when it has been proposed with :data:`MIN_VOTES` different texts around.
+        """
+        value, around = proposal
+        if value in self.substitutions:
+            return
+        if value not in self._proposed and len(self._proposed) >= MOST_VOTED:
+            self._proposed.clear()
+        found = self._proposed[value] = self._proposed.get(value, frozenset()) | {around}
+        if len(found) >= MIN_VOTES:
+            del self._proposed[value]
+            self._try_substitution(value)
+
+    def _try_substitution(self, value: str) -> None:
+        tried = self.substitutions
+        if len(tried) >= MOST_SUBSTITUTIONS:
+            wrong = (other for other in tried if self._speaks_against((Slot.SUBSTITUTION, other)))
+            tried = tuple(other for other in tried if other != next(wrong, None))
+        self.substitutions = (*tried, value)[:MOST_SUBSTITUTIONS]
+
     def together(self) -> frozenset[Component]:
         """The slots that seem not to matter on the whole host.
 
@@ -215,9 +245,11 @@ class HostRules:
 
     def restore(self, learned: LearnedRule) -> None:
         """Take over what an earlier crawl has learned."""
-        context = learned.rule[1:]
+        context = slot, value, _ = learned.rule[1:]
         self.evidence(context).restore(learned)
         self._weigh(context)
+        if slot is Slot.SUBSTITUTION and value not in self.substitutions and value.count(VARIES) == 2:
+            self._try_substitution(value)
 
     def set_state(self, context: Context, state: State) -> None:
         evidence = self.evidence(context)

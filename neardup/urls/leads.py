@@ -1,4 +1,6 @@
-"""Whether copies have links that nothing else has: then not fetching the copies would lose what is behind.
+"""What copies have led to.
+
+Copies may have links that nothing else has. Then not fetching the copies would lose what is behind.
 
 A random sample of the copies tells. The order of a crawl is none: pages of one kind are asked for one after
 the other. So likely copies are asked for in rounds, which are chosen by hashes of their URLs.
@@ -33,6 +35,13 @@ ROUNDS = (1 / 32, 1 / 8, 1 / 2, 1.0)
 
 MOST_RULES = 10_000
 """Rules that are remembered, some 3 MB. The one that was asked for the longest ago is forgotten first."""
+
+
+MOST_HOSTS = 10_000
+"""Hosts of which it is known what links of duplicates have led to, some 3 MB."""
+
+_WEIGHT = 3.0
+"""Links that count for as many copies as others before anything is known."""
 
 
 def round_of(url: str) -> int:
@@ -78,6 +87,28 @@ class Leads:
         if len(self._tallies) > MOST_RULES:
             self._tallies.popitem(last=False)
         return found
+
+
+class LinksOfDuplicates:
+    """How often the links of duplicates have brought copies, by host, of one crawl."""
+
+    def __init__(self) -> None:
+        self._hosts: OrderedDict[str, Tally] = OrderedDict()
+
+    def judged(self, host: str, *, is_copy: bool) -> None:
+        """Count a page that a link of a duplicate has led to."""
+        tally = self._hosts.setdefault(host, Tally())
+        tally.add(hit=is_copy)
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > MOST_HOSTS:
+            self._hosts.popitem(last=False)
+
+    def share(self, host: str) -> float:
+        """The share of copies on a host, drawn towards one half."""
+        return self._hosts.get(host, _NOTHING_KNOWN).share(0.5, _WEIGHT)
+
+
+_NOTHING_KNOWN = Tally()
 
 
 def _leads_nowhere(tally: Tally) -> bool:

@@ -13,6 +13,7 @@ from neardup.urls.memory import Bucket, Memory, Page
 from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Component, Place, Reduced, differences, page_key, places
+from neardup.urls.substitutions import proposals, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -138,7 +139,7 @@ class Learner:
         if page is not None and page.cluster == cluster:
             return []
         known = page is not None
-        left, of_url = _divided(url, host.together())
+        left, of_url = _divided(url, host.together(), host.substitutions)
         if page is None:
             page = Page(url, parts.host, cluster, left.key)
         page.cluster = cluster
@@ -159,12 +160,28 @@ class Learner:
                 self._memory.put(place.bucket, page)
         if not explained:
             self._explain(host, parts, page)
+        if _soft_404s(parts) in host.contexts:
+            self.generation += host.count(_soft_404s(parts), page, None, hash(parts.segments[:-1]))
         if not known:
             self._memory.add_page(key, page)
             host.pages.append(page)
         self._index_again(host)
         self._has_grown(host, rules_before)
         return list(unlike)
+
+    def observe_soft_404(self, url: str) -> None:
+        """Learn from a page that stands for one that is not there: where such pages are, and nothing about
+        the parts of the URL.
+        """
+        parts = parts_of(url)
+        if parts is None:
+            return
+        host = self._host(parts.host)
+        rules_before = len(host.contexts)
+        page = Page(url, parts.host, 0, 0)
+        for context in (_soft_404s(parts), _trap(parts)):
+            self.generation += host.count(context, page, page, hash(parts.segments[:-1]))
+        self._has_grown(host, rules_before)
 
     def _explain(self, host: HostRules, parts: Parts, page: Page) -> None:
         """Learn from a page that no partner is in the cluster of.
@@ -179,13 +196,16 @@ class Learner:
             if components and len(components) <= _FEW:
                 for of in {id(rules): rules for rules in (host, self._host(first.host))}.values():
                     of.vote(components, hit=True)
+            if components is None or any(slot is Slot.EXTRA for slot, _ in components):
+                _propose(host, parts, first)
         trap = cluster.first if cluster and cluster.number >= TRAP_PAGES else None
         self.generation += host.count(_trap(parts), page, trap, hash(parts.segments[:-1]))
 
     def _index_again(self, host: HostRules) -> None:
         """Look at some of the last pages again by the rules for the whole host, if these have changed."""
-        if host.pages and host.indexed_for != (rules := host.together()):
-            host.indexed_for, host.to_index = rules, len(host.pages)
+        rules, substitutions = host.together(), host.substitutions
+        if host.pages and host.indexed_for != (rules, substitutions):
+            host.indexed_for, host.to_index = (rules, substitutions), len(host.pages)
         for _ in range(min(_AGAIN, host.to_index)):
             host.to_index -= 1
             page = host.pages[host.to_index]
@@ -194,7 +214,7 @@ class Learner:
                 continue
             left = reduced(parts, rules)
             page.left = left.key
-            for place in places(parts, left):
+            for place in places(parts, left, substitutions):
                 if place.bucket:
                     self._memory.put(place.bucket, page)
 
@@ -209,7 +229,7 @@ class Learner:
             return None
         host = self._hosts.get(parts.host, _NOTHING_LEARNED)
         best: Prediction | None = None
-        for place in _divided(url, host.together())[1]:
+        for place in _divided(url, host.together(), host.substitutions)[1]:
             partners = self._partners(parts, place, url)
             if not partners.pages:
                 continue
@@ -226,7 +246,7 @@ class Learner:
             behind = _CLEARLY if best is not None and best.rule.slot is Slot.TOGETHER else 0.0
             if best is None or probability > best.probability - behind:
                 best = _prediction(probability, estimate, parts.host, partners.pages[-1].url)
-        trap = host.estimate((_trap(parts),))
+        trap = host.estimate((_soft_404s(parts), _trap(parts)))
         if trap is None or trap.lower < MIN_LOWER or (best and best.probability >= trap.probability):
             return best
         return _prediction(trap.probability, trap, parts.host, None)
@@ -240,9 +260,9 @@ class Learner:
         host = None if parts is None else self._hosts.get(parts.host)
         if parts is None or host is None:
             return
-        left, of_url = _divided(url, host.together())
+        left, of_url = _divided(url, host.together(), host.substitutions)
         chains = [place.contexts for place in of_url]
-        for chain in (*chains, (_trap(parts),)):
+        for chain in (*chains, (_soft_404s(parts), _trap(parts))):
             if chain[0][0] is Slot.TOGETHER and not left.gone:
                 continue
             context = next((context for context in reversed(chain) if host.is_active(context)), None)
@@ -326,12 +346,23 @@ class Learner:
 
 
 @lru_cache(1_000)  # a URL is asked about, fetched and learned from
-def _divided(url: str, rules: frozenset[Component]) -> tuple[Reduced, tuple[Place, ...]]:
+def _divided(
+    url: str, rules: frozenset[Component], substitutions: tuple[str, ...]
+) -> tuple[Reduced, tuple[Place, ...]]:
     """What the rules for a whole host leave of a URL that has parts, and the slots of the URL."""
     parts = parts_of(url)
     assert parts is not None
     left = reduced(parts, rules)
-    return left, tuple(places(parts, left))
+    return left, tuple(places(parts, left, substitutions))
+
+
+def _propose(host: HostRules, parts: Parts, first: Parts) -> None:
+    """Propose the substitutions that a page and the first one of its cluster speak for."""
+    one, other = reduced(parts, host.together()), reduced(first, host.together())
+    if one.origin == other.origin:
+        texts = (text_of(left.segments, left.parameters) for left in (one, other))
+        for proposal in proposals(*texts):
+            host.propose(proposal)
 
 
 def _contexts(place: Place, partners: list[Page]) -> tuple[Context, ...]:
@@ -355,6 +386,11 @@ def _pages(found: Bucket | Page | None) -> list[Page]:
 
 def _prediction(probability: float, estimate: Estimate, host: str, partner: str | None) -> Prediction:
     return Prediction(probability, estimate.lower, Rule(host, *estimate.context), partner)
+
+
+def _soft_404s(parts: Parts) -> Context:
+    """All pages of a directory where some are soft 404s."""
+    return (Slot.TRAP, f"{parts.directory}/*"[:200], "")
 
 
 def _trap(parts: Parts) -> Context:

@@ -90,6 +90,7 @@ def without_alias(url: str) -> str:
     return _ALIAS.sub("", url, count=1)
 
 
+@lru_cache(10_000)  # the URLs of a site have most of their segments in common
 def is_opaque(segment: str) -> bool:
     """Whether a segment looks like an id that somebody drew, and not like a word, a version or a date.
 
@@ -101,6 +102,7 @@ def is_opaque(segment: str) -> bool:
     return bool(_ID.fullmatch(segment)) and len(_CHANGE.findall(segment)) >= 3
 
 
+@lru_cache(10_000)
 def shape(segment: str) -> str:
     """A segment without what tells it from its like: numbers and ids.
 

@@ -25,6 +25,10 @@ class Slot(StrEnum):
     """Host and scheme: mirrors, ``www``, http and https."""
     SPELLING = "spelling"
     """Case, extension, index file, trailing slash."""
+    SUBSTITUTION = "substitution"
+    """One way of writing a URL instead of another; ``value`` has both, ``{}`` for what they have in common
+    (:mod:`neardup.urls.substitutions`).
+    """
     TOGETHER = "together"
     """All that rules for the whole host say does not matter, at once; ``value`` names the kinds of slots."""
     TRAP = "trap"

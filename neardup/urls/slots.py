@@ -3,7 +3,7 @@
 Who said what first:
 
 - Bar-Yossef, Keidar, Schonfeld, "Do not crawl in the DUST" (WWW 2007; TWEB 3, 2009): rules between the URLs
-  of one page. They are learned from pairs, and need support.
+  of one page. They are learned from pairs, and need support. See :mod:`neardup.urls.substitutions`.
 - Dasgupta, Kumar, Sasturkar, "De-duping URLs via rewrite rules" (KDD 2008): rules for whole URLs. They are
   learned from clusters of duplicates, from general to special.
 - Koppula et al., "Learning URL patterns for webpage de-duplication" (WSDM 2010): tokens in the context of
@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, is_opaque, plain_spelling
 from neardup.urls.rules import Slot
+from neardup.urls.substitutions import around, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Context = tuple[Slot, str, str]
 """A rule without its host: slot, value, context."""
@@ -81,8 +82,10 @@ def together_name(component: Component) -> str:
     return slot if slot is Slot.HOST else f"{slot}:{value}"
 
 
-def places(parts: Parts, left: Reduced) -> Iterator[Place]:
+def places(parts: Parts, left: Reduced, substitutions: Iterable[str] = ()) -> Iterator[Place]:
     """The slots of a URL, of which ``left`` is left when all is gone that is known not to matter.
+
+    ``substitutions`` are those that are tried on the host.
 
     What is left is looked at without what is gone: two URLs may differ in that as well. What is gone is
     looked at in the whole URL, so that it goes on being tried.
@@ -110,10 +113,16 @@ def places(parts: Parts, left: Reduced) -> Iterator[Place]:
     key = hash((Slot.HOST, whole.segments, whole.parameters))
     same = left.key if whole is left else 0
     yield Place(_chain(Slot.HOST, parts.origin, "", f"/{first[:MOST_VALUE]}"), key, 0, same)
+    if substitutions:
+        text = text_of(left.segments, left.parameters)
+        for value in substitutions:
+            if same_in_both := around(value, text):
+                key = hash((Slot.SUBSTITUTION, value, left.origin, same_in_both))
+                yield Place(_chain(Slot.SUBSTITUTION, value, "", parts.directory), key, 0, left.key)
 
 
 def _chain(slot: Slot, value: str, *contexts: str) -> tuple[Context, ...]:
-    return tuple((slot, value, context) for context in contexts)
+    return tuple([(slot, value, context) for context in contexts])  # a generator takes twice as long
 
 
 def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
@@ -159,6 +168,7 @@ def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
 
 def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
     origin, segments, parameters = left.origin, left.segments, left.parameters
+    directory = parts.directory
     for place, segment in enumerate(segments):
         last = place == len(segments) - 1
         if last and not segment:
@@ -175,7 +185,8 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
             yield Place(_chain(Slot.SEGMENT, str(place), prefix, at, f"{at}/{following}"), key, 0, left.key)
         if not last:
             bare = reduced_key(origin, before + after, parameters)
-            yield Place(_chain(Slot.EXTRA, segment, "", parts.directory), 0, bare, left.key)
+            contexts = (Slot.EXTRA, segment, ""), (Slot.EXTRA, segment, directory)
+            yield Place(contexts, 0, bare, left.key)
     if segments == parts.segments:
         return
     kept = set(segments)

@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from neardup.errors import DatabaseUnavailable, NeardupError
 from neardup.store.deciding import Overtaken
 from neardup.web import checking, decide, thresholds, views
-from neardup.web.pages import STATIC, render
+from neardup.web.pages import STATIC, load_templates, render
 from neardup.web.security import FORM_TOKEN, LOGIN, Guard, TooLarge
 from neardup.web.site import Answer, Asked, BadRequest, NotFound, Redirect
 
@@ -75,6 +75,7 @@ _STATUS = {NotFound: 404, BadRequest: 400, Overtaken: 409, DatabaseUnavailable: 
 
 def application(site: Site, *, names: frozenset[str] = frozenset()) -> ASGIApp:
     """The page of a store, behind its guard. ``names``: host names by which it may be asked."""
+    load_templates()
     looking, doing = CapacityLimiter(_LOOK_AT_ONCE), CapacityLimiter(_DO_AT_ONCE)
     routes: list[Route | Mount] = [
         Route(path, _endpoint(site, view, "GET", looking), methods=["GET"]) for path, view in _LOOKING.items()

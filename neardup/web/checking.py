@@ -6,6 +6,7 @@ Nothing is stored unless the form asks for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,10 @@ from neardup.store import page_report
 from neardup.web.site import Answer, BadRequest
 
 if TYPE_CHECKING:
+    from neardup.collection.lookup import Known
+    from neardup.detection.detector import DetectorOptions
     from neardup.fingerprint.reader import Reader, Reading
+    from neardup.store.store import Store
     from neardup.web.site import Asked, Site
 
 _MOST_SHOWN = 10
@@ -50,6 +54,24 @@ class Outcome:
     stored: Stored | None
 
 
+class KnownPages:
+    """What pages are compared with, read again when the store has changed: seconds for a million pages."""
+
+    def __init__(self, store: Store, options: DetectorOptions) -> None:
+        self._store, self._options = store, options
+        self._lock = Lock()
+        self._state: list[list[Any]] | None = None
+        self._known: Known | None = None
+
+    def current(self, reader: Reader) -> Known:
+        """``reader``: what has read the page to compare. Who comes while others read waits for them."""
+        with self._lock:
+            state = self._store.state(but=0)
+            if self._known is None or state != self._state:
+                self._known, self._state = known_pages(self._store, self._options, reader), state
+            return self._known._replace(reader=reader)
+
+
 def form(site: Site, asked: Asked) -> Answer:
     return _answer(None, asked)
 
@@ -65,7 +87,7 @@ def check(site: Site, asked: Asked) -> Answer:
     if to_store and url == _UNNAMED:
         raise BadRequest("a page is stored by its URL: give one with the HTML")
     started = perf_counter()
-    known = known_pages(site.store, site.options, reader)
+    known = site.known.current(reader)
     loaded = perf_counter()
     found = look_up(known, url, reading, limit=_MOST_SHOWN)
     looked_up = perf_counter()

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from threading import Condition, Thread
+from functools import partial
+from threading import Condition
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.collection.stored_mirrors import mirrors_of
-from neardup.errors import NeardupError
 from neardup.store.cluster_table import ClusterTable
 from neardup.store.explore import first_rank
 from neardup.store.summary import summarise
+from neardup.web.background import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from neardup.collection.mirrors import Mirror
     from neardup.detection.rule import Rule
+    from neardup.errors import NeardupError
     from neardup.store.store import Store
     from neardup.store.summary import HostFigures, Summary
 
@@ -55,32 +57,33 @@ class Figures:
     def __init__(self, store: Store, rule: Rule) -> None:
         self._store, self._rule = store, rule
         self._lock = Condition()
-        self._thread: Thread | None = None
+        self._task: Task | None = None
         self._counted: Counted | None = None
         self._clusters: ClusterTable | None = None
         self._clusters_state: list[Any] | None = None
         self._seen: list[Any] = []
         """The state of the store when it was asked for last."""
         self._counting: str | None = None
-        self._state: list[list[Any]] | None = None
-        self._next = 0.0
+        self._state: list[Any] | None = None
+        self._begun, self._next = 0.0, 0.0
         self._failure: NeardupError | None = None
 
     def current(self) -> Current:
         """What is known now. NeardupError: counting has failed; the next call tries again."""
+        # PageRank is of no crawl.
         with self._store.looking() as connection:
-            # PageRank is of no crawl.
-            state = [*self._store.state(but=0), first_rank(connection)]
+            ranked = first_rank(connection)
+        state = [*self._store.state(but=0), ranked]
         with self._lock:
             self._seen = state
             failure, self._failure = self._failure, None
             if failure is not None:
                 raise failure
             is_old = self._counted is None or (state != self._state and monotonic() >= self._next)
-            if is_old and self._thread is None:
-                self._counting = CLUSTERS
-                self._thread = Thread(target=self._count, args=(state,), daemon=True, name="neardup figures")
-                self._thread.start()
+            if is_old and self._counting is None:
+                self._counting, self._begun = CLUSTERS, monotonic()
+                work = partial(_count, self._store.opener(), self._rule)
+                self._task = Task("counting", work, partial(self._hear, state), partial(self._ended, state))
             return Current(self._counted, self._counting)
 
     def clusters(self, patience: float) -> tuple[ClusterTable | None, bool]:
@@ -95,31 +98,36 @@ class Figures:
 
     def wait(self) -> None:
         """Until what is being counted is counted."""
-        thread = self._thread
-        if thread is not None:
-            thread.join()
+        if self._task is not None:
+            self._task.wait()
 
-    def _count(self, state: list[list[Any]]) -> None:
-        started = monotonic()
-        counted: Counted | None = None
-        failure: NeardupError | None = None
-        try:
-            with self._store.reading() as connection:
-                clusters = ClusterTable.load(connection)
-            with self._lock:
-                self._clusters, self._clusters_state = clusters, state
-            counted = count(self._store, self._rule, self._tell)
-        except NeardupError as exc:
-            failure = exc
-        finally:
-            with self._lock:
-                if counted is not None:
-                    self._counted, self._state = counted, state
-                self._failure, self._counting, self._thread = failure, None, None
-                self._next = monotonic() + _SHARE * (monotonic() - started)
-                self._lock.notify_all()
+    def stop(self) -> None:
+        """End what is being counted, for good."""
+        if self._task is not None:
+            self._task.stop()
 
-    def _tell(self, what: str) -> None:
+    def _hear(self, state: list[Any], told: ClusterTable | str) -> None:
         with self._lock:
-            self._counting = what
+            if isinstance(told, ClusterTable):
+                self._clusters, self._clusters_state = told, state
+            else:
+                self._counting = told
             self._lock.notify_all()
+
+    def _ended(self, state: list[Any], counted: Counted | None, failure: NeardupError | None) -> None:
+        with self._lock:
+            if counted is not None:
+                self._counted, self._state = counted, state
+            self._failure, self._counting = failure, None
+            self._next = monotonic() + _SHARE * (monotonic() - self._begun)
+            self._lock.notify_all()
+
+
+def _count(
+    open_store: Callable[[], Store], rule: Rule, tell: Callable[[ClusterTable | str], None]
+) -> Counted:
+    """Tells all clusters, then what is counted next."""
+    with open_store() as store:
+        with store.reading() as connection:
+            tell(ClusterTable.load(connection))
+        return count(store, rule, tell)

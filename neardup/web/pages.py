@@ -40,12 +40,19 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(version=neardup.__version__, bar=svg.share, **values)
 
 
+def load_templates() -> None:
+    """Read all templates now, not while somebody waits."""
+    for name in environment().list_templates(extensions=["html"]):
+        environment().get_template(name)
+
+
 @cache
 def environment() -> Environment:
     """All templates. A name that a template misses is an error."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
+        auto_reload=False,  # a page of a new version knows names that this process does not
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
-
-_SWITCH_SECONDS = 0.001
 
 MOST_AT_ONCE = 100
 """Connections that are served at once; more get 503."""
@@ -37,10 +34,10 @@ def listen(host: str, port: int) -> socket.socket:
     return made
 
 
-def serve(app: ASGIApp, listening: socket.socket) -> None:
-    """Serve until Ctrl-C."""
-    # While a store is counted, a view gets its turn after a millisecond, not after five, some twenty times.
-    sys.setswitchinterval(_SWITCH_SECONDS)
+def loaded(app: ASGIApp) -> uvicorn.Server:
+    """A server that has imported all that the first answer takes: call this before somebody is told where to
+    ask.
+    """
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -52,5 +49,11 @@ def serve(app: ASGIApp, listening: socket.socket) -> None:
         limit_concurrency=MOST_AT_ONCE,
         timeout_graceful_shutdown=2,
     )
+    config.load()
+    return uvicorn.Server(config)
+
+
+def serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve until Ctrl-C."""
     with suppress(KeyboardInterrupt):  # which is raised once more when all is closed
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from neardup.detection.rule import Rule
     from neardup.fingerprint.reader import Reader, Response
     from neardup.store.store import Store
+    from neardup.web.checking import KnownPages
     from neardup.web.counting import Figures
     from neardup.web.security import Secret
     from neardup.web.trials import Trials
@@ -37,6 +38,7 @@ class Site:
     rule: Rule
     figures: Figures
     trials: Trials
+    known: KnownPages
     secret: Secret
     options: DetectorOptions
     reader: Reader
@@ -84,7 +86,6 @@ class Redirect:
     """Another view has the answer."""
 
     path: str
-    cookie: str | None = None
 
 
 class NotFound(NeardupError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neardup.collection.rethreshold import Outcome
 from neardup.web.pages import to
 from neardup.web.site import Answer, BadRequest, Redirect
 from neardup.web.trials import Thresholds
@@ -20,7 +19,6 @@ _PATIENCE = 0.2
 """Seconds that a form waits for its outcome: small stores are judged by then."""
 
 _LOOK_AGAIN = {"Refresh": "2"}
-_IDS = {"relations", "canonical", "too_short"}
 
 
 class Dial(NamedTuple):
@@ -52,16 +50,16 @@ def form(site: Site, asked: Asked) -> Answer:
     """The thresholds that the query names, with what has been found of them."""
     thresholds = _thresholds(site, asked.query)
     trial = site.trials.of(thresholds)
-    running = trial is not None and trial.failure is None and (trial.outcome is None or trial.applying)
     if trial is not None and trial.failure is not None:
         raise trial.failure
+    running = trial is not None and (trial.judged is None or trial.applying)
     return Answer(
         template="thresholds.html",
         title="Thresholds",
         data={
             **thresholds._asdict(),
             "judging": _progress(trial) if trial is not None and running else None,
-            "outcome": None if trial is None or trial.outcome is None else _sums(trial.outcome),
+            "outcome": None if trial is None or trial.judged is None else trial.judged.outcome,
             "applied": trial is not None and trial.applied,
         },
         headers=_LOOK_AGAIN if running else {},
@@ -70,8 +68,14 @@ def form(site: Site, asked: Asked) -> Answer:
 
 
 def try_out(site: Site, asked: Asked) -> Redirect:
-    """Have the store judged by other thresholds; nothing is stored unless the form says so."""
+    """Have the store judged by other thresholds; nothing is stored unless the form says so.
+
+    The form may also say that what is being judged shall end.
+    """
     thresholds = _thresholds(site, asked.form)
+    if asked.form.get("cancel") == "yes":
+        site.trials.stop()
+        return Redirect(to("/thresholds", **thresholds._asdict()))
     options = replace(site.options, **thresholds._asdict())
     site.trials.start(thresholds, options, apply=asked.form.get("apply") == "yes")
     site.trials.wait(_PATIENCE)
@@ -107,8 +111,4 @@ def _number(dial: Dial, given: Mapping[str, Any], name: str) -> Any:
 
 
 def _progress(trial: Trial) -> dict[str, Any]:
-    return {"pages": trial.judged, "of": trial.pages, "applying": trial.applying}
-
-
-def _sums(outcome: Outcome) -> dict[str, Any]:
-    return {name: getattr(outcome, name) for name in Outcome.__dataclass_fields__ if name not in _IDS}
+    return {"pages": trial.pages_judged, "of": trial.pages, "applying": trial.applying}

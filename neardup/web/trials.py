@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock, Thread
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.collection import rethreshold
-from neardup.errors import NeardupError
 from neardup.store import removal
 from neardup.store.page_report import store_sizes
+from neardup.web.background import Task
 from neardup.web.site import BadRequest
 
 if TYPE_CHECKING:
-    from neardup.collection.rethreshold import Outcome
+    from collections.abc import Callable
+
+    from neardup.collection.rethreshold import Changes, Outcome
     from neardup.detection.detector import DetectorOptions
     from neardup.detection.rule import Rule
+    from neardup.errors import NeardupError
     from neardup.store.store import Store
+
+_PAGES_AT_ONCE = 1_000
+"""Pages that are judged before the number is told."""
 
 
 class Thresholds(NamedTuple):
@@ -27,22 +34,28 @@ class Thresholds(NamedTuple):
     min_features: int
 
 
+class Judged(NamedTuple):
+    """What a store would hold; ``state`` is that of the store when it was judged."""
+
+    outcome: Outcome
+    changes: Changes
+    state: list[list[Any]]
+
+
 @dataclass(slots=True)
 class Trial:
-    """How far the judging by some thresholds is: ``judged`` of ``pages``.
+    """How far the judging by some thresholds is: ``pages_judged`` of ``pages``.
 
-    ``outcome`` is None until all are judged. ``failure`` says why they are not.
+    ``judged`` is None until all are judged. ``failure`` says why they are not.
     """
 
     thresholds: Thresholds
     pages: int
-    judged: int = 0
-    outcome: Outcome | None = None
+    pages_judged: int = 0
+    judged: Judged | None = None
     applying: bool = False
     applied: bool = False
     failure: NeardupError | None = None
-    state: list[list[Any]] | None = None
-    """That of the store when it was judged."""
 
 
 class Trials:
@@ -52,7 +65,7 @@ class Trials:
         self._store, self._rule = store, rule
         self._lock = Lock()
         self._trial: Trial | None = None
-        self._thread: Thread | None = None
+        self._task: Task | None = None
 
     def of(self, thresholds: Thresholds) -> Trial | None:
         """The trial of these thresholds, if it is the last one."""
@@ -61,15 +74,13 @@ class Trials:
 
     def wait(self, seconds: float | None = None) -> None:
         """Until nothing is being judged, or for so long."""
-        thread = self._thread
-        if thread is not None:
-            thread.join(seconds)
+        if self._task is not None:
+            self._task.wait(seconds)
 
     def stop(self) -> None:
         """End what is being judged; what is being applied comes to its end."""
         with self._lock:
-            if self._trial is not None and not self._trial.applying:
-                self._trial = None
+            self._stop()
         self.wait()
 
     def start(self, thresholds: Thresholds, options: DetectorOptions, *, apply: bool) -> None:
@@ -87,44 +98,62 @@ class Trials:
             if last is not None and last.applying:
                 raise BadRequest("thresholds are being applied; wait for the end of that")
             same = last if last is not None and last.thresholds == thresholds and not last.failure else None
-            if same is not None and not apply and same.state in (None, state):
+            known = None if same is None else same.judged
+            if same is not None and not apply and (known is None or known.state == state):
                 return
+            self._stop()
             trial = Trial(thresholds, pages, applying=apply)
-            if same is not None and same.state == state:
-                trial.judged, trial.outcome, trial.state = same.judged, same.outcome, same.state
+            if same is not None and known is not None and known.state == state:
+                trial.pages_judged, trial.judged = same.pages_judged, known
+            work = partial(_try, self._store.opener(), self._rule, options, known=trial.judged, apply=apply)
             self._trial = trial
-            self._thread = Thread(target=self._run, args=(trial, options), daemon=True, name="neardup trial")
-            self._thread.start()
+            self._task = Task("judging", work, partial(_hear, trial), partial(_ended, trial))
 
-    def _run(self, trial: Trial, options: DetectorOptions) -> None:
-        try:
-            outcome = self._judged(trial, options)
-            if trial.applying:
-                if self._store.state(but=0) != trial.state:
-                    raise BadRequest("the store has changed meanwhile; try the thresholds again")
-                rethreshold.apply(self._store, outcome)
-                trial.applied = True
-        except _Stopped:
-            pass
-        except NeardupError as exc:
-            trial.failure = exc
-        finally:
-            trial.applying = False
-
-    def _judged(self, trial: Trial, options: DetectorOptions) -> Outcome:
-        if trial.outcome is not None:
-            return trial.outcome
-        state = self._store.state(but=0)
-
-        def progress(judged: int) -> None:
-            trial.judged = judged
-            if self._trial is not trial:
-                raise _Stopped
-
-        outcome = rethreshold.rethreshold(self._store, options, self._rule, progress)
-        trial.outcome, trial.state = outcome, state
-        return outcome
+    def _stop(self) -> None:
+        if self._task is not None and self._trial is not None and not self._trial.applying:
+            self._task.stop()
+            self._trial = None
 
 
-class _Stopped(Exception):
-    """Somebody tries other thresholds."""
+def _hear(trial: Trial, told: Judged | int) -> None:
+    if isinstance(told, Judged):
+        trial.judged = told
+    else:
+        trial.pages_judged = told
+
+
+def _ended(trial: Trial, returned: None, failure: NeardupError | None) -> None:
+    trial.failure = failure
+    trial.applied, trial.applying = trial.applying and failure is None, False
+
+
+def _try(
+    open_store: Callable[[], Store],
+    rule: Rule,
+    options: DetectorOptions,
+    tell: Callable[[Judged | int], None],
+    *,
+    known: Judged | None,
+    apply: bool,
+) -> None:
+    """Judge a store, unless that is ``known``, and apply what was found."""
+    with open_store() as store:
+        judged = known
+        if judged is None:
+            judged = _judged(store, rule, options, tell)
+            tell(judged)
+        if apply:
+            if store.state(but=0) != judged.state:
+                raise BadRequest("the store has changed meanwhile; try the thresholds again")
+            rethreshold.apply(store, judged.changes)
+
+
+def _judged(store: Store, rule: Rule, options: DetectorOptions, tell: Callable[[int], None]) -> Judged:
+    state = store.state(but=0)
+
+    def progress(pages: int) -> None:
+        if pages % _PAGES_AT_ONCE == 0:
+            tell(pages)
+
+    outcome, changes = rethreshold.rethreshold(store, options, rule, progress)
+    return Judged(outcome, changes, state)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _PATIENCE = 0.1
 """Seconds that a view waits for what is counted: small stores are counted by then."""
 
-_COUNT_AGAIN = {"Refresh": "2"}
+_COUNT_AGAIN = {"Refresh": "1"}
 
 
 def overview(site: Site, asked: Asked) -> Answer:
     counted, counting = site.figures.current()
     with site.store.looking() as connection:
-        running = [row for row in explore.crawl_list(connection).rows if row.finished_at is None]
+        latest = explore.crawl_list(connection).rows
     return Answer(
         template="overview.html",
         title="Overview",
@@ -38,7 +38,8 @@ def overview(site: Site, asked: Asked) -> Answer:
             "summary": None if counted is None else counted.summary,
             "mirrors": None if counted is None else first_mirrors(counted.mirrors),
             "counting": counting,
-            "running": running,
+            "newest": latest[0] if latest else None,
+            "running": [crawl for crawl in latest if crawl.finished_at is None],
         },
         headers=_COUNT_AGAIN if counted is None else {},
         values={"charts": None if counted is None else charts(counted.summary)},
@@ -61,9 +62,9 @@ def clusters(site: Site, asked: Asked) -> Answer:
         order=Order(order),
     )
     found: Listed[ClusterRow] | None
+    table, is_current = site.figures.clusters(0.0 if filters.has_index else _PATIENCE)
     with site.store.looking() as connection:
         ranked = bool(explore.first_rank(connection))
-        table, is_current = site.figures.clusters(0.0 if filters.has_index else _PATIENCE)
         if table is not None and (is_current or not filters.has_index):
             found = explore.clusters_of(connection, table, filters, asked.text("after"))
         elif filters.has_index:

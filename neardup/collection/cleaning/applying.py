@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.collection.cleaning import marks
-from neardup.collection.cleaning.text_index import failing
+from neardup.collection.cleaning.failing import failing
 from neardup.collection.dataset import leave_out, page_files
 from neardup.errors import ConfigurationError
 

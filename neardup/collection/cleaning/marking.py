@@ -12,8 +12,8 @@ import numpy as np
 
 from neardup.collection import workers
 from neardup.collection.cleaning.given import FiledSearch, LiveSearch
+from neardup.collection.cleaning.indexes import Engine, open_index
 from neardup.collection.cleaning.pages import CleanPages, stars
-from neardup.collection.cleaning.text_index import TextIndex, index_file
 from neardup.collection.cleaning.work import Batch, Mark, Way
 
 if TYPE_CHECKING:
@@ -41,23 +41,23 @@ class Search(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a process needs to mark pages. ``results``: None for the index of the collection, a URL, or the
-    path of a file. ``work``: the path of the file of :class:`Work`, which says where results stand in that.
+    """What a process needs to mark pages. ``results``: an index of the collection, a URL, or the path of a
+    file. ``work``: the path of the file of :class:`Work`, which says where results stand in that.
     """
 
     collection: Collection
     rules: Rules
-    results: str | Path | None
+    results: Engine | str | Path
     url_field: str
     work: Path
 
     def open_search(self, pages: CleanPages) -> Search:
+        if isinstance(self.results, Engine):
+            return open_index(self.collection, self.results, pages)
         if isinstance(self.results, str):
             deepest = max(step.value for step in self.rules.depths.steps)
             return LiveSearch(self.results, self.url_field, pages, deepest)
-        if self.results is not None:
-            return FiledSearch(self.results, self.work, self.url_field, pages)
-        return TextIndex(index_file(self.collection), pages)
+        return FiledSearch(self.results, self.work, self.url_field, pages)
 
 
 class Marked(NamedTuple):

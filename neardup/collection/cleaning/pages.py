@@ -11,13 +11,12 @@ from neardup.collection.collected_ranks import ranks_of
 from neardup.collection.dataset import page_files
 from neardup.detection.rule import MIN_FEATURES
 from neardup.errors import ConfigurationError
-from neardup.fingerprint import hamming, sketch
+from neardup.fingerprint import sketch
 from neardup.fingerprint.reader import text_digest
 from neardup.parquet import arrow_module, reading_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     import numpy.typing as npt
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     Rows = npt.NDArray[np.int64]
 
 _ROWS_AT_ONCE = 1 << 14
+_PLACES_AT_ONCE = 64
+"""Pages that are compared with all after them at once: half a megabyte for 1,000 results."""
 
 
 class CleanPages:
@@ -114,22 +115,17 @@ def stars(values: npt.NDArray[np.uint64], kept: npt.NDArray[np.bool_], max_dista
     """
     heads = np.arange(values.size)
     free = ~kept
-    for place in range(values.size - 1):
-        if heads[place] != place:
-            continue
-        near = hamming.distances(values[place + 1 :], int(values[place])) <= max_distance
-        near &= free[place + 1 :]
-        if near.any():
-            found = np.flatnonzero(near) + place + 1
-            heads[found] = place
-            free[found] = False
+    for start in range(0, values.size, _PLACES_AT_ONCE):
+        some = values[start : start + _PLACES_AT_ONCE, np.newaxis]
+        near = np.bitwise_count(some ^ values[start:]) <= max_distance
+        # Few pages are near any other one, and all of these are found at once.
+        for row in np.flatnonzero(np.count_nonzero(near, axis=1) > 1).tolist():
+            place = start + row
+            if heads[place] == place:
+                found = place + 1 + np.flatnonzero(near[row, row + 1 :] & free[place + 1 :])
+                heads[found] = place
+                free[found] = False
     return heads
-
-
-def identity(collection: Collection, files: Sequence[Path]) -> list[list[Any]]:
-    """What tells whether files are still the same, as JSON has it: name, size and time of change."""
-    found = [(path, path.stat()) for path in files]
-    return [[str(path.relative_to(collection.folder)), one.st_size, one.st_mtime_ns] for path, one in found]
 
 
 def _batches(collection: Collection, columns: list[str]) -> Iterator[Any]:

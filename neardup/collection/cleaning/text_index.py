@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.collection.cleaning.failing import failing
 from neardup.collection.dataset import read_state
-from neardup.errors import ConfigurationError, NeardupError
+from neardup.errors import NeardupError
 from neardup.text.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+    from typing import Self
 
     from neardup.collection.cleaning.pages import CleanPages, Rows
-    from neardup.collection.cleaning.texts import Texts
     from neardup.collection.cleaning.work import Query
     from neardup.collection.dataset import Collection
 
@@ -54,19 +55,24 @@ class TextIndex:
 
     def results(self, query: Query) -> Iterator[Rows]:
         """The rows of the results, some at a time; -1 for pages that are not in the collection."""
-        found = [word for word in words(query.text) if "\0" not in word][:_MOST_WORDS]
+        found = query_words(query)
         if not found:
             return
         expression = " ".join(f'"{word}"' for word in found)
         with failing(self._path):
             cursor = self._connection.execute(
-                "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank", (expression,)
+                "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid", (expression,)
             )
             while some := cursor.fetchmany(_RESULTS_AT_ONCE):
                 yield self._pages.rows_of(np.fromiter((one[0] for one in some), np.int64, len(some)))
 
     def close(self) -> None:
         self._connection.close()
+
+
+def query_words(query: Query) -> list[str]:
+    """The words of a query that are searched for."""
+    return [word for word in words(query.text) if "\0" not in word][:_MOST_WORDS]
 
 
 def index_file(collection: Collection) -> Path:
@@ -82,44 +88,54 @@ def is_complete(collection: Collection) -> bool:
     with failing(path), closing(sqlite3.connect(path)) as connection:
         tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'built'").fetchone()
         saved = connection.execute("SELECT inputs FROM built").fetchone() if tables[0] else None
-    return saved is not None and json.loads(saved[0]) == _inputs(collection)
+    return saved is not None and json.loads(saved[0]) == inputs_of(collection)
 
 
-def build(collection: Collection, texts: Texts, pages: CleanPages, on_progress: Callable[[int], None]) -> int:
-    """Make the index, or go on with one; returns how many pages have a text in it.
+class GrowingTextIndex:
+    """An index that gets texts; it goes on with what is there. NeardupError: it cannot be written."""
 
-    A part of an input is indexed as a whole or not at all. NeardupError: the index cannot be written.
-    """
-    path = index_file(collection)
-    path.parent.mkdir(exist_ok=True)
-    with failing(path), closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        _begin(connection, collection)
-        done = dict(connection.execute("SELECT name, texts FROM parts"))
-        total: int = sum(done.values())
-        for part in texts.parts():
-            if part.name in done:
-                continue
-            connection.execute("BEGIN")
-            number = 0
-            for page_id, text in texts.of(part, pages.ids):
-                connection.execute(
+    def __init__(self, collection: Collection) -> None:
+        self._path, self._inputs = index_file(collection), inputs_of(collection)
+        self.done: dict[str, int] = {}
+        """Texts of each part of an input that is indexed."""
+
+    def __enter__(self) -> Self:
+        self._path.parent.mkdir(exist_ok=True)
+        with failing(self._path):
+            self._connection = sqlite3.connect(self._path, isolation_level=None)
+            _begin(self._connection, self._inputs)
+            self.done = dict(self._connection.execute("SELECT name, texts FROM parts"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def add(self, name: str, texts: Iterable[tuple[int, str]]) -> int:
+        """Index the texts of a part by the ids of their pages: as a whole or not at all. How many?"""
+        number = 0
+        with failing(self._path):
+            self._connection.execute("BEGIN")
+            for page_id, text in texts:
+                self._connection.execute(
                     "INSERT INTO texts (rowid, text) VALUES (?, ?)", (page_id, " ".join(words(text)))
                 )
                 number += 1
-                on_progress(total + number)
-            connection.execute("INSERT INTO parts VALUES (?, ?)", (part.name, number))
-            connection.execute("COMMIT")
-            total += number
-        connection.execute("DELETE FROM built")
-        connection.execute("INSERT INTO built VALUES (?)", (json.dumps(_inputs(collection)),))
-    return total
+            self._connection.execute("INSERT INTO parts VALUES (?, ?)", (name, number))
+            self._connection.execute("COMMIT")
+        self.done[name] = number
+        return number
+
+    def finish(self) -> None:
+        """All parts are indexed."""
+        with failing(self._path):
+            self._connection.execute("DELETE FROM built")
+            self._connection.execute("INSERT INTO built VALUES (?)", (json.dumps(self._inputs),))
 
 
-def _begin(connection: sqlite3.Connection, collection: Collection) -> None:
+def _begin(connection: sqlite3.Connection, now: list[Any]) -> None:
     """Go on with the index of inputs that the collection still has, or begin with an empty one."""
     connection.execute("CREATE TABLE IF NOT EXISTS begun (inputs TEXT NOT NULL)")
     saved = connection.execute("SELECT inputs FROM begun").fetchone()
-    now = _inputs(collection)
     before = json.loads(saved[0]) if saved else None
     if before is None or now[: len(before)] != before:
         connection.execute("DELETE FROM begun")
@@ -128,23 +144,6 @@ def _begin(connection: sqlite3.Connection, collection: Collection) -> None:
     connection.execute("INSERT INTO begun VALUES (?)", (json.dumps(now),))
 
 
-def _inputs(collection: Collection) -> list[Any]:
+def inputs_of(collection: Collection) -> list[Any]:
+    """What a collection is built of, as JSON has it."""
     return list((read_state(collection.folder) or {})["inputs"])
-
-
-@contextmanager
-def failing(path: Path) -> Iterator[None]:
-    """What SQLite and the file system say of a file, as an error that names it."""
-    try:
-        yield
-    except sqlite3.Error as exc:
-        if getattr(exc, "sqlite_errorcode", 0) in {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}:
-            raise ConfigurationError(f"{path} is damaged ({exc}); delete it, and it is made again") from exc
-        raise NeardupError(
-            f"{path}: {exc}; what was done is kept, and the same command goes on from there"
-        ) from exc
-    except OSError as exc:
-        raise NeardupError(
-            f"{exc.filename or path}: {exc.strerror or exc}; what was done is kept, and the same command goes"
-            " on from there"
-        ) from exc

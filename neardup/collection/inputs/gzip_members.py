@@ -75,18 +75,19 @@ def beginning(file: IO[bytes], offset: int) -> bytes:
         return b""
 
 
-def next_member(file: IO[bytes], offset: int, is_begin: Callable[[bytes], object]) -> int | None:
-    """The offset of the first member from an offset on whose first bytes begin a record; None: there is
+def next_member(file: IO[bytes], offset: int, end: int, is_begin: Callable[[bytes], object]) -> int | None:
+    """The offset of the first member in ``[offset, end)`` whose first bytes begin a record; None: there is
     none.
     """
-    while True:
+    while offset < end:
         file.seek(offset)
         block = file.read(_SCANNED)
         at = block.find(MAGIC)
-        while at >= 0:
+        while 0 <= at < end - offset:
             if is_begin(beginning(file, offset + at)):
                 return offset + at
             at = block.find(MAGIC, at + 1)
         if len(block) < _SCANNED:
             return None
         offset += len(block) - len(MAGIC) + 1
+    return None

@@ -166,7 +166,7 @@ class Unpacking:
                     stream.rewind(found)
                 return found is not None
         begins = archives.BEGINS[self._archive.form].match
-        member = gzip_members.next_member(stream.file, stream.behind_damage, begins)
+        member = gzip_members.next_member(stream.file, stream.behind_damage, self._archive.size, begins)
         if member is not None:
             stream.jump(member)
         return member is not None
@@ -178,7 +178,7 @@ class Unpacking:
         while more := stream.read(_AT_ONCE):
             block += more
             if found := pattern.search(block):
-                return at + found.start()
+                return at + found.end()
             at += max(0, len(block) - archives.LONGEST_LINE)
             block = block[-archives.LONGEST_LINE :]
         return None

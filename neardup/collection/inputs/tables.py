@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_SIZE = 1 << 40
 _ROWS_AT_ONCE = 64
+_SKIPPED_AT_ONCE = 1 << 20
 _NOT_OF_LINES = b" \t\r\n[],"
 """What a feed in JSON has around the objects of its lines."""
 
@@ -96,12 +97,16 @@ class JsonLines:
             place = start
             if start:
                 file.seek(start - 1)
-                place += len(file.readline()) - 1
+                place += _skipped_line(file, b"") - 1
             try:
                 while place < end and (line := file.readline(MOST_BYTES)):
-                    if text := line.strip(_NOT_OF_LINES):
-                        yield self._record(place, text)
-                    place += len(line)
+                    if len(line) < MOST_BYTES:
+                        if text := line.strip(_NOT_OF_LINES):
+                            yield self._record(place, text)
+                        place += len(line)
+                    else:
+                        yield Skipped(place, Why.TOO_LARGE, f"a line of {MOST_BYTES:,} bytes or more")
+                        place += len(line) + _skipped_line(file, line)
             except _DAMAGE as exc:
                 yield Skipped(place, Why.DAMAGED, str(exc))
         yield End(place)
@@ -164,7 +169,8 @@ class Feed:
     def _rows(self, file: BinaryIO) -> Iterator[dict[str, Any]]:
         if self.form == "csv":
             csv.field_size_limit(MOST_BYTES)
-            yield from csv.DictReader(line.decode("utf-8", "replace") for line in file)
+            lines = iter(lambda: file.readline(MOST_BYTES), b"")
+            yield from csv.DictReader(line.decode("utf-8", "replace") for line in lines)
             return
         for _, item in etree.iterparse(file, tag="item", huge_tree=True, resolve_entities=False):
             yield {field.tag: field.text or "" for field in item}
@@ -213,6 +219,14 @@ class ParquetTable:
                     yield self.names.record(place, row)
                     place += 1
         yield End(place)
+
+
+def _skipped_line(file: BinaryIO, line: bytes) -> int:
+    """Skip what is left of a line that was read in part; returns how many bytes that was."""
+    skipped = 0
+    while not line.endswith(b"\n") and (line := file.readline(_SKIPPED_AT_ONCE)):
+        skipped += len(line)
+    return skipped
 
 
 def _open(path: Path, *, packed: bool) -> Any:

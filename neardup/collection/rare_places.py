@@ -1,0 +1,236 @@
+"""Where the sketch of a page holds what is rare on its host, once the host is known.
+
+A crawl verifies by what is rare on a site (:mod:`neardup.detection.own_text`). For that it has the shingles
+of the page in hand, which are many times as large as a row. What is rare is known when all pages are read. So
+the shingles of a part wait in a file beside the part. Then two steps follow:
+
+1. The pages of each host are counted as a crawl counts them, in the order of the parts.
+2. Of each page, the places of the sketch that hold something rare become a row of ``rare/``. The shingles go.
+
+What a canonical page and its duplicates have in common is no evidence of a template. So a crawl raises the
+limit by the number of these duplicates. In a collection this number shows only when pages are compared. So
+the places are told for several limits, those of ``BESIDE``.
+
+Memory holds counts of 64 MB, and the digests of four million texts.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neardup.collection import dataset, workers
+from neardup.detection.document_frequencies import DocumentFrequencies, HostFrequencies
+from neardup.detection.own_text import OwnText
+from neardup.detection.rule import KNOWN_PAGES
+from neardup.fingerprint import sketch
+from neardup.fingerprint.reader import Reading
+from neardup.parquet import arrow_module, reading_parquet
+from neardup.text import headline as headlines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from neardup.collection.dataset import Collection
+
+    Planes = npt.NDArray[np.uint64]
+
+BESIDE = (0, 4, 8, 16, 32, 64)
+"""By how much the limit is raised for each plane of places."""
+
+_TEXTS = 1 << 22
+"""Digests of texts that are remembered; 32 MB."""
+
+_ROWS_AT_ONCE = 256
+
+
+def plane_of(duplicates: int, limit: int) -> int:
+    """The first of the planes for a canonical page of so many duplicates; ``len(BESIDE)``: all is rare.
+
+    What the canonical page and its duplicates have in common stands on ``duplicates`` + 1 pages. That is
+    rare if it is not above the limit of the host as raised for the plane.
+
+    >>> [plane_of(duplicates, 6) for duplicates in (0, 5, 6, 9, 10, 69, 70)]
+    [0, 0, 1, 1, 2, 5, 6]
+    """
+    planes = enumerate(BESIDE)
+    return next((plane for plane, beside in planes if duplicates < limit + beside), len(BESIDE))
+
+
+def plane_sql(columns: tuple[str, ...]) -> str:
+    """SQL that takes the column of a plane, as :func:`plane_of` does, by ``duplicates`` and ``rare_limit``.
+
+    Where one of these is null, all planes say the same.
+    """
+    planes = zip(BESIDE, columns, strict=False)
+    cases = " ".join(f"WHEN duplicates < rare_limit + {beside} THEN {column}" for beside, column in planes)
+    first, last = columns[0], columns[-1]
+    return f"CASE WHEN duplicates IS NULL OR rare_limit IS NULL THEN {first} {cases} ELSE {last} END"
+
+
+def learn(collection: Collection, processes: int) -> None:
+    """Make ``rare/`` of the shingles that wait, and count the pages of hosts.
+
+    OSError: the collection cannot be written. What was done is kept.
+    """
+    waiting = sorted(collection.shingles.glob("*.parquet"))
+    if waiting:
+        _count(collection, waiting)
+        make = partial(_Placing, collection)
+        for _ in workers.run(make, waiting, min(processes, len(waiting)), lambda _: None):
+            pass
+    collection.shingles.rmdir()
+
+
+def read_frequencies(collection: Collection, *, are_stored: bool) -> DocumentFrequencies:
+    """What is known of the hosts of a collection. ``are_stored``: the tables of a crawl need not get it."""
+    known = DocumentFrequencies()
+    if collection.frequencies.exists():
+        for batch in _batches(collection.frequencies):
+            for row in batch.to_pylist():
+                known.put(
+                    row["host"],
+                    HostFrequencies.from_bytes(row["pages"], row["counts"]),
+                    are_stored=are_stored,
+                )
+    return known
+
+
+def rows_of(collection: Collection, page_ids: npt.NDArray[np.int64]) -> Any:
+    """The rows of ``rare/`` of some pages, as an Arrow table in the order of the ids, which rise.
+
+    A page without a row has nulls.
+    """
+    arrow = arrow_module("pyarrow", collection.rare)
+    compute = arrow_module("pyarrow.compute", collection.rare)
+    wanted = arrow.array(page_ids)
+    found = [dataset.RARE().empty_table()]
+    for path in sorted(collection.rare.glob("*.parquet")):
+        for batch in _batches(path):
+            table = arrow.Table.from_batches([batch], schema=dataset.RARE())
+            found.append(table.filter(compute.is_in(table["id"], wanted)))
+    together = arrow.concat_tables(found)
+    return together.take(compute.index_in(wanted, together["id"].combine_chunks()))
+
+
+def folder_of(collection: Collection, folder: Path) -> Path:
+    """Where the rows of ``rare/`` are; a place in ``folder`` if there are none, made without rows."""
+    if any(collection.rare.glob("*.parquet")):
+        return collection.rare
+    none = folder / "nothing_rare"
+    none.mkdir(exist_ok=True)
+    parquet = arrow_module("pyarrow.parquet", none)
+    parquet.write_table(dataset.RARE().empty_table(), none / "part.parquet")
+    return none
+
+
+def planes_of(own: OwnText, size: int) -> Planes:
+    """The rare places of a sketch of so many places for each limit, shape (len(BESIDE), size // 64).
+
+    A place is in the first plane of which it is rare. Where too little is rare for a plane, the plane is
+    empty.
+    """
+    made = np.zeros((len(BESIDE), size // 64), dtype=np.uint64)
+    before = np.zeros(size // 64, dtype=np.uint64)
+    for plane, beside in zip(made, BESIDE, strict=True):
+        if own.is_below(beside):
+            plane[:] = ~before
+            break
+        if (places := own.places(beside)) is not None:
+            plane[:] = places.bits & ~before
+            before |= places.bits
+    return made
+
+
+def _batches(path: Path) -> Iterator[Any]:
+    parquet = arrow_module("pyarrow.parquet", path)
+    with reading_parquet(path), parquet.ParquetFile(path) as file:
+        yield from file.iter_batches(_ROWS_AT_ONCE)
+
+
+def _readings(path: Path, size: int | None = None) -> Iterator[tuple[int, str, Reading]]:
+    """Id, host and what else is kept of each page of a part; with a sketch of so many places."""
+    for batch in _batches(path):
+        for row in batch.to_pylist():
+            shingles = np.frombuffer(row["shingles"], dtype="<u8").astype(np.uint64)
+            drawn = np.empty(0, dtype=np.uint64) if size is None else sketch.minwise(shingles, size)
+            title = headlines.from_bytes(row["headline"])
+            yield row["id"], row["host"], Reading(None, None, shingles, drawn, 0, row["text_digest"], title)
+
+
+class _Texts:
+    """The digests of texts met; of those that share a slot the last one."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(_TEXTS, dtype=np.uint64)
+
+    def met(self, digest: int) -> bool:
+        """Whether a text was met before; it is from now on."""
+        slot = digest % _TEXTS
+        was = bool(self._slots[slot] == digest)
+        self._slots[slot] = digest
+        return was
+
+
+def _count(collection: Collection, waiting: list[Path]) -> None:
+    """Count the pages of the parts that are not counted yet. A text is counted once, as in a crawl."""
+    counted: set[str] = set()
+    if collection.frequencies.exists():
+        counted |= set(dataset.read_note(collection.frequencies)["counted"])
+    parts = [path for path in waiting if path.name not in counted]
+    if not parts:
+        return
+    known, texts = read_frequencies(collection, are_stored=False), _Texts()
+    for path in parts:
+        for _, host, reading in _readings(path):
+            if not texts.met(reading.text_digest):
+                known.count(host, reading.shingles, reading.headline)
+    table = dataset.Table(collection.frequencies, dataset.FREQUENCIES())
+    try:
+        for row in known.to_store(all_changed=True):
+            table.add(*zip(row, strict=True))
+        table.finish({"counted": sorted(counted | {path.name for path in parts})})
+        table.publish()
+    finally:
+        table.drop()
+
+
+class _Placing:
+    """Makes the rows of ``rare/`` of parts, in a process of its own."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    def __call__(self, task: Path, tell: Callable[[Any], None]) -> Path:
+        table = dataset.Table(self._collection.rare / task.name, dataset.RARE())
+        try:
+            for page_id, host, reading in _readings(task, self._collection.places):
+                known = self._frequencies.of(host)
+                if known is not None:
+                    table.add([page_id], *zip(self._row(reading, known), strict=True))
+            table.finish({})
+            table.publish()
+        except OSError as exc:
+            raise dataset.unwritable(self._collection, exc) from exc
+        finally:
+            table.drop()
+        task.unlink()
+        return task
+
+    def close(self) -> None:
+        return
+
+    @cached_property
+    def _frequencies(self) -> DocumentFrequencies:
+        return read_frequencies(self._collection, are_stored=True)
+
+    def _row(self, reading: Reading, known: HostFrequencies) -> tuple[bytes, int, bool]:
+        size = self._collection.places
+        own = OwnText(reading, known)
+        is_all_rare = known.pages >= KNOWN_PAGES and own.is_all_rare()
+        return planes_of(own, size).astype("<u8").tobytes(), known.limit, is_all_rare

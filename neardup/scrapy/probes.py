@@ -1,0 +1,151 @@
+"""Probes: requests for pages that surely do not exist, by which soft 404s are told."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.http import HtmlResponse
+from scrapy.utils.defer import deferred_from_coro
+
+from neardup.address import place_of
+from neardup.errors import PageTooLarge
+from neardup.scrapy.options import Predict
+from neardup.scrapy.policy import SURE
+from neardup.urls.soft_404 import Soft404s
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from neardup.detection.detector import Detector
+    from neardup.detection.verdict import Found, Verdict
+    from neardup.scrapy.outcomes import Outcomes
+    from neardup.scrapy.predictions import Predictions
+    from neardup.scrapy.recording import Onlooker, Recorder
+    from neardup.urls.soft_404 import Probe
+
+logger = logging.getLogger(__name__)
+
+_META_OF_PROBE = {
+    "neardup": False,
+    "dont_cache": True,
+    "dont_merge_cookies": True,
+    "dont_retry": True,
+}
+"""A probe is made once, leaves nothing in a cache, and has no part in a session."""
+
+_META_KEPT = ("proxy", "download_slot", "download_timeout")
+"""What a probe is given of the meta of the request that it is due by: how a site is reached."""
+
+
+class Probes:
+    """Marks the soft 404s of one crawl (:mod:`neardup.urls.soft_404`), and makes the probes that tell.
+
+    A probe goes past the scheduler and the spider, as Scrapy's request for ``robots.txt`` does. It passes all
+    downloader middlewares, so ``ROBOTSTXT_OBEY``, delays and the guard hold for it as for any request. None
+    is made unless URLs defer requests (``NEARDUP_PREDICT``).
+
+    Only sure duplicates count, because pages of one template are no soft 404s.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        recorder: Recorder | Onlooker,
+        outcomes: Outcomes,
+        predictions: Predictions,
+    ) -> None:
+        self._crawler = crawler
+        self._recorder = recorder
+        self._outcomes = outcomes
+        self._predictions = predictions
+        self._soft_404s = Soft404s()
+        self._makes = predictions.predict in {Predict.DEFER, Predict.DROP}
+
+    @property
+    def _detector(self) -> Detector:
+        return self._recorder.detector
+
+    def marked(self, verdict: Verdict) -> Verdict:
+        """The verdict, marked if the page is a soft 404."""
+        cluster = _cluster(verdict)
+        if cluster is None or not self._soft_404s.is_soft_404(verdict.url, cluster):
+            return verdict
+        self._outcomes.count("neardup/soft_404")
+        return replace(verdict, soft_404=True)
+
+    def judged(self, verdict: Verdict, request: Request | None) -> None:
+        """Take note of a page that was judged, and make the probe that is due by that, if one is."""
+        if not self._makes or request is None or request.method != "GET":
+            return
+        cluster = _cluster(verdict)
+        if cluster is None or not verdict.is_duplicate:
+            return
+        assert verdict.page_id is not None
+        assert verdict.canonical_url is not None
+        if place_of(verdict.canonical_url) == place_of(verdict.url):
+            self._noted(verdict.canonical_url, cluster, cluster, request)
+        self._noted(verdict.url, verdict.page_id, cluster, request)
+
+    def _noted(self, url: str, page_id: int, cluster: int, request: Request) -> None:
+        probe = self._soft_404s.copy(url, page_id, cluster)
+        if probe is not None:
+            kept = {name: request.meta[name] for name in _META_KEPT if name in request.meta}
+            asked = Request(probe.url, meta=kept | _META_OF_PROBE)
+            deferred_from_coro(self._make(probe, asked))
+
+    async def _make(self, probe: Probe, request: Request) -> None:
+        cluster: int | None = None
+        try:
+            cluster = await self._answer(probe, request)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._outcomes.failed_on(probe.url, exc)
+        for page_id, url in self._soft_404s.answered(probe.site, cluster).items():
+            self._outcomes.count("neardup/soft_404")
+            self._recorder.soft_404(page_id)
+            self._predictions.learner.observe_soft_404(url)
+
+    async def _answer(self, probe: Probe, request: Request) -> int | None:
+        """The id of the canonical page that the answer to a probe is a copy of; None if it is of none."""
+        assert self._crawler.engine is not None
+        try:
+            response = await self._crawler.engine.download_async(request)
+        except Exception as exc:  # noqa: BLE001  # robots.txt forbids it, the guard, or nobody answers
+            logger.debug(
+                "neardup: no answer to the probe %(url)s: %(reason)r", {"url": probe.url, "reason": exc}
+            )
+            return None
+        self._outcomes.count("neardup/soft_404/probes")
+        found = self._canonical_like(response)
+        if found is None or place_of(response.url) != probe.site:
+            return None
+        logger.info(
+            "neardup: %(site)s serves copies of %(page)s in place of pages that it does not have, such as"
+            " %(probe)s: soft 404s",
+            {"site": probe.site, "page": self._detector.pages.urls[found.row], "probe": probe.url},
+            extra={"spider": self._crawler.spider},
+        )
+        cluster = self._detector.pages.ids[found.row]
+        self._recorder.flag(cluster)
+        return cluster
+
+    def _canonical_like(self, response: Response) -> Found | None:
+        """The canonical page that a response is surely a copy of."""
+        if not 200 <= response.status < 300 or not isinstance(response, HtmlResponse):
+            return None
+        try:
+            found = self._detector.canonical_like(response.url, self._detector.reader.read_response(response))
+        except PageTooLarge:
+            return None
+        return found if found is not None and found.evidence.confidence >= SURE else None
+
+
+def _cluster(verdict: Verdict) -> int | None:
+    """The cluster of a page that stands in it for sure; None: it stands in none."""
+    if not verdict.is_duplicate:
+        return verdict.page_id
+    assert verdict.confidence is not None
+    return verdict.canonical_id if verdict.confidence >= SURE else None

@@ -1,0 +1,53 @@
+"""What is known of the scheduler of a crawl: whether it heeds priorities, and whether what waits is known."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.misc import load_object
+
+from neardup.scrapy.options import Predict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_PRIORITY_QUEUE_OF_SCRAPY_REDIS = "scrapy_redis.queue.PriorityQueue"
+
+
+def has_priorities(settings: BaseSettings) -> bool:
+    """Whether the scheduler is known to make requests in the order of their priorities: one of Scrapy's, or
+    that of scrapy-redis with a priority queue.
+    """
+    scheduler = load_object(settings["SCHEDULER"])
+    if is_of_scrapy(scheduler):
+        return True
+    if not any(base.__module__ == "scrapy_redis.scheduler" for base in scheduler.__mro__):
+        return False
+    queue = load_object(settings.get("SCHEDULER_QUEUE_CLASS") or _PRIORITY_QUEUE_OF_SCRAPY_REDIS)
+    return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
+
+
+def can_be_audited(crawler: Crawler, predict: Predict) -> bool:
+    """Whether requests wait in a queue of Scrapy's own, of this crawl alone; a warning says if not."""
+    if predict not in {Predict.DEFER, Predict.DROP}:
+        reason = f"no request waits with NEARDUP_ACTION or NEARDUP_PREDICT = {predict.value!r}"
+    elif not is_of_scrapy(load_object(crawler.settings["SCHEDULER"])):
+        reason = f"what waits in the queue of {crawler.settings['SCHEDULER']} is not known"
+    else:
+        return True
+    logger.warning(
+        "neardup: NEARDUP_LOSS_BUDGET is not heeded, and the crawl makes all requests: %(reason)s",
+        {"reason": reason},
+        extra={"spider": crawler.spider},
+    )
+    return False
+
+
+def is_of_scrapy(scheduler: type) -> bool:
+    # By its bases: issubclass() takes all that has the methods of a scheduler for one of Scrapy's.
+    return Scheduler in scheduler.__mro__

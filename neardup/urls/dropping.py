@@ -1,0 +1,55 @@
+"""When what is known of a URL is enough not to request it at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mmh3
+
+from neardup.urls.rules import Slot
+
+if TYPE_CHECKING:
+    from neardup.urls.leads import Leads
+    from neardup.urls.rules import Prediction
+
+DROPPED_FROM = 0.98
+"""Least probability of a request that is dropped."""
+
+DROPPED_FROM_LOWER = 0.95
+"""Least lower bound of that probability."""
+
+NEVER_DROPPED = frozenset({Slot.SEGMENT, Slot.SUBSTITUTION, Slot.TRAP})
+"""Slots whose rules drop nothing. Versions and languages are nearly copies, and may be ways of writing, too.
+A trap may have a way out.
+"""
+
+DROPPED_UNTIL = 0.8
+"""Least probability, and least lower bound, with which a dropped request is not made after all."""
+
+EXPLORED = 20
+"""One URL of so many that would be dropped is fetched all the same, so that a rule that goes wrong shows."""
+
+
+def may_drop(prediction: Prediction, leads: Leads) -> bool:
+    """Whether a prediction, and what was read of such copies, are enough to drop a request."""
+    return is_sure(prediction) and leads.leads_nowhere(prediction.rule)
+
+
+def is_still_sure(prediction: Prediction, leads: Leads) -> bool:
+    """Whether they are enough to leave a dropped request dropped."""
+    sure = min(prediction.probability, prediction.lower) >= DROPPED_UNTIL
+    return sure and leads.leads_nowhere(prediction.rule)
+
+
+def is_sure(prediction: Prediction) -> bool:
+    """Whether a prediction alone is enough to drop a request."""
+    return (
+        prediction.probability >= DROPPED_FROM
+        and prediction.lower >= DROPPED_FROM_LOWER
+        and prediction.rule.slot not in NEVER_DROPPED
+    )
+
+
+def is_explored(url: str) -> bool:
+    """Whether a URL is one of those that are fetched all the same: the same ones in each crawl."""
+    return mmh3.hash(url, signed=False) % EXPLORED == 0
