@@ -10,7 +10,7 @@ The policies are:
 - ``nofollow``: leave out the links of duplicates;
 - ``links last``: make the requests out of duplicates last, as the action ``defer`` does;
 - ``learn``: make the requests last that are predicted to lead to copies, the likeliest copies at the end;
-- ``learn, links last``: both in one order;
+- ``learn, links last``: both in one order, as a crawl does by default;
 - ``oracle``: make the requests last that lead to copies, by the truth.
 
 Each is run breadth first and last in first out. ``no dedup`` and ``learn`` are run with 16 requests at once,

@@ -69,7 +69,8 @@ def cluster(folder: Path, heads: int) -> dict[str, Any]:
         found = clusters.find(collection, made, CHOICE, on_stage)
         clusters.write(found, collection)
         seconds, wall = process_time() - started, perf_counter() - began
-        counts = {name: made.count(name) for name in ("page", "pair", "edge")}
+        counts = {name: made.count(name) for name in ("page", "pair")}
+        counts["edge"] = made.count(f"edge_{found.judged}")
     ends = [at for _, at in stages[1:]] + [started + seconds]
     by_stage: dict[str, float] = {}
     for (name, at), end in zip(stages, ends, strict=True):
@@ -81,7 +82,7 @@ def cluster(folder: Path, heads: int) -> dict[str, Any]:
         "input": _bytes(collection.pages),
         "tables": _bytes(collection.clusters / "work"),
         "stages": by_stage,
-        "rounds": found.rounds,
+        "judged": found.judged,
         "bands": f"{found.bands.number} × {found.bands.width}",
         "duplicates": found.relations.num_rows,
         **counts,
@@ -190,7 +191,7 @@ def main() -> None:
                 costs.append(
                     [
                         name, heads, cost["bands"], f"{cost['page']:,}", f"{cost['pair']:,}",
-                        f"{cost['edge']:,}", f"{cost['duplicates']:,}", cost["rounds"],
+                        f"{cost['edge']:,}", f"{cost['duplicates']:,}", cost["judged"],
                         f"{cost['seconds']:.0f}", f"{cost['wall']:.0f}",
                         f"{cost['memory'] / _MEGABYTE:,.0f}", f"{cost['input'] / arguments.rows:,.0f}",
                         f"{cost['tables'] / arguments.rows:,.0f}", f"{np.mean(rows):.4f} of {len(rows)}",
@@ -233,7 +234,7 @@ def report(
         "",
         table(
             [
-                "case", "heads", "bands", "distinct rows", "candidates", "matches", "duplicates", "rounds",
+                "case", "heads", "bands", "distinct rows", "candidates", "matches", "duplicates", "judged",
                 "processor s", "s", "MB", "bytes a row", "of tables", "rows found",
             ],
             costs,

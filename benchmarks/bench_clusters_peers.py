@@ -88,7 +88,8 @@ def neardup(texts: Texts, work: Path) -> Callable[[], dict[str, Pairs]]:
             found = clusters.find(collection, made, CHOICE)
             clusters.write(found, collection)
             matched = made.fetch(
-                "SELECT one.id AS a, other.id AS b FROM edge JOIN numbered AS one ON a = one.ordinal"
+                f"SELECT one.id AS a, other.id AS b FROM edge_{found.judged} AS edge"
+                " JOIN numbered AS one ON a = one.ordinal"
                 " JOIN numbered AS other ON b = other.ordinal"
             )
         places = {one: place for place, one in enumerate(pq.read_table(collection.pages)["id"].to_pylist())}

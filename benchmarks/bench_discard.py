@@ -34,7 +34,8 @@ from lxml import etree, html
 from benchmarks.bench_budget import sites, unique_pages
 from benchmarks.provenance import header
 from benchmarks.replay import DEFER, Policy, Replay, Site
-from neardup.scrapy.predictions import BANDS, is_explored, is_still_sure, may_drop
+from neardup.scrapy.predictions import BANDS
+from neardup.urls.dropping import is_explored, is_still_sure, may_drop
 from neardup.urls.leads import ROUNDS, Leads, round_of
 
 if TYPE_CHECKING:

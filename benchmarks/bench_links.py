@@ -4,7 +4,7 @@ Run as ``python -m benchmarks.bench_links FOLDER… [--output FILE]``. Each FOLD
 twice from all of its pages, without and with ``NEARDUP_LINKS``. A crawl reads files, has a database of its
 own, and runs in this process. The bytes are those by which the SQLite file grows, with its indexes, after
 VACUUM. The time is that of reading, numbering and encoding the links of a page that was read just before,
-measured by the same pages again.
+measured by the same pages again. Each round is a process of its own, so that no link is known before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import sqlite3
 import statistics
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,31 +69,28 @@ def bytes_of(url: str, *, links: bool, folder: Path) -> tuple[int, dict[str, Any
     return path.stat().st_size, stats
 
 
-def seconds_of(folder: Path) -> tuple[int, list[float]]:
-    """Pages, and processor seconds of each round; each begins with an empty memory.
+def seconds_of(folder: Path) -> tuple[int, float]:
+    """Pages, and processor seconds of one round.
 
     As in a crawl, a page has been read when its links are.
     """
     reader = DetectorOptions().make_reader()
-    bodies = [(path.resolve().as_uri(), path.read_bytes()) for path in sorted(folder.rglob("*.html*"))]
-    times = []
-    for _ in range(ROUNDS):
-        sink: Any = Sink()
-        record = PageLinkRecord(sink, KnownPages(), sink)
-        seconds = 0.0
-        for number, (url, body) in enumerate(bodies, 1):
-            response = HtmlResponse(url, body=body, request=Request(url))
-            if response.selector.root is None:
-                continue
-            reader.read_tree(url, response.selector.root)
-            address = Address.of(url)
-            verdict = Verdict(address=address, kind=Kind.NEW, follow=True, reason="", page_id=number)
-            started = time.process_time()
-            record.store(response, verdict, ())
-            seconds += time.process_time() - started
-        assert sum(len(row.links) for row in sink.rows) > len(sink.rows)
-        times.append(seconds)
-    return len(sink.rows), times
+    sink: Any = Sink()
+    record = PageLinkRecord(sink, KnownPages(), sink)
+    seconds = 0.0
+    for number, path in enumerate(sorted(folder.rglob("*.html*")), 1):
+        url = path.resolve().as_uri()
+        response = HtmlResponse(url, body=path.read_bytes(), request=Request(url))
+        if response.selector.root is None:
+            continue
+        reader.read_tree(url, response.selector.root)
+        address = Address.of(url)
+        verdict = Verdict(address=address, kind=Kind.NEW, follow=True, reason="", page_id=number)
+        started = time.process_time()
+        record.store(response, verdict, ())
+        seconds += time.process_time() - started
+    assert sum(len(row.links) for row in sink.rows) > len(sink.rows)
+    return len(sink.rows), seconds
 
 
 def main() -> None:
@@ -104,7 +103,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as made:
             without, _ = bytes_of(str(folder), links=False, folder=Path(made))
             size, stats = bytes_of(str(folder), links=True, folder=Path(made))
-        pages, times = seconds_of(folder)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
+            rounds = list(processes.map(seconds_of, [folder] * ROUNDS))
+        pages, times = rounds[0][0], [seconds for _, seconds in rounds]
         links = stats["neardup/links/stored"]
         rows.append(
             f"| {folder.name} | {stats['neardup/pages']:,} | {links:,} | {(size - without) / links:.2f} |"

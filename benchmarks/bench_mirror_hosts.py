@@ -16,6 +16,9 @@ languages, on a host each; and versions of Clang, and of the last quarter of Kaf
 Versions may be called "same paths, near content". A pair counts as found if its class is any other. For
 precision all pairs count; for recall the copies of one kind and coverage.
 
+Each run is made twice: without IP addresses, and with them. Half of the copies then share the server of the
+original. All other hosts, in an order drawn by chance, share servers by fours.
+
 ``--held-out MANUAL VERSION VERSION`` makes the same of manuals on which nothing was tuned: sites of the pages
 of MANUAL, and two hosts with versions of another one.
 
@@ -139,6 +142,31 @@ def judged(web: Web) -> tuple[SitePages, dict[int, bytes]]:
     return pages, sketches
 
 
+def ips(web: Web) -> dict[str, str]:
+    """The IP address of each host."""
+    chance = random.Random(SEED)
+    hosts = sorted({url.split("/")[2] for url in web.pages})
+    chance.shuffle(hosts)
+    found = {host: f"192.0.2.{number // 4}" for number, host in enumerate(hosts)}
+    for pair in sorted(web.copies):
+        original, copy = sorted(
+            (side.partition("/")[0] for side in pair), key=lambda host: host[:4] == "copy"
+        )
+        if chance.random() < 0.5:
+            found[copy] = found[original] = f"198.51.100.{len(found)}-{original}"
+    return found
+
+
+def told_of(web: Web, found: list[mirrors.Mirror]) -> str:
+    """Precision and recall in a cell each."""
+    pairs = {(mirror.first, mirror.second) for mirror in found if mirror.kind is not Class.NEAR}
+    right = pairs & set(web.copies)
+    half = [pair in pairs for pair, (_, coverage) in web.copies.items() if coverage >= 0.5]
+    less = [pair in pairs for pair, (_, coverage) in web.copies.items() if coverage < 0.5]
+    shares = len(right) / max(1, len(pairs)), sum(half) / len(half), sum(less) / len(less)
+    return "".join(f"| {share:.3f} " for share in shares) + "|"
+
+
 def is_version(first: str, second: str) -> bool:
     software = [re.match(r"(clang|kafka|version)\d+\.example/", side) for side in (first, second)]
     return all(software) and len({found[1] for found in software if found}) == 1
@@ -164,7 +192,19 @@ def main() -> None:
     started = time.process_time()
     found = mirrors.find(pages, lambda ids: {page_id: sketches[page_id] for page_id in ids})
     seconds = time.process_time() - started
-    give(_text(web, pages, found, seconds, given), arguments.output)
+    tried = len(mirrors.candidates(pages))
+    for host, ip in ips(web).items():
+        pages.add_ip(host, ip)
+    by_ip = mirrors.find(pages, lambda ids: {page_id: sketches[page_id] for page_id in ids})
+    compared = [
+        "",
+        "| IP addresses | candidates | precision | recall from 50 % on | recall below |",
+        "|---|---|---|---|---|",
+        f"| unknown | {tried:,} {told_of(web, found)}",
+        f"| known | {len(mirrors.candidates(pages)):,} {told_of(web, by_ip)}",
+        "",
+    ]
+    give(_text(web, pages, found, seconds, given) + "\n".join(compared), arguments.output)
 
 
 def _scale() -> str:

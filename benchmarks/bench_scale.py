@@ -164,7 +164,7 @@ def all_reports(pages: MadePages) -> dict[str, Report]:
         "show: a duplicate": lambda c: page_report.page_report(c, copy),
         "check: all canonical fingerprints": lambda c: page_report.canonical_fingerprints(c, min_features=10),
         "plan: some weak bits": lambda c: page_report.weak_bits_of_some(c, limit=1000),
-        "crawls": stats.crawl_rows,
+        "crawls": stats.crawl_pages,
         "crawls remove: what would go": lambda c: removal.to_remove(c, removal.only_of(20)),
         "db info": page_report.store_sizes,
         "db stats: sizes": stats.table_sizes,

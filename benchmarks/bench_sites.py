@@ -33,11 +33,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import neardup
+from tests.support.sites.dead_links import DeadLinks
 from tests.support.sites.endless import BeyondTheLast, Calendar
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
+from tests.support.sites.two_ways import TwoWays
 from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
 from tests.support.sites.wiki import Wiki
 
@@ -124,6 +126,11 @@ def cases(*, quick: bool) -> list[Case]:
         Case("login wall that never opens", partial(LoginWall, opens=False)),
         Case("wiki with views and revisions", partial(Wiki, 200 // size)),
         Case("wiki, second crawl", partial(Wiki, 200 // size), crawls=2),
+        *(
+            Case(f"dead links, answered with {answer}", partial(DeadLinks, missing=answer))
+            for answer in ("404", "notice", "echo", "home")
+        ),
+        Case("URLs written in two ways", TwoWays),
         Case("endless calendar of months", Calendar),
         Case("endless calendar of months and days", partial(Calendar, days=True)),
         Case("endless session ids", partial(_endless_sessions, 20)),

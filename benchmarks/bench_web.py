@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from neardup.detection.rule import Rule
 
 _TIMES = 5
+_BYTES_COUNTED = 8_000
+"""Of the overview that has figures, at least; one that says what is counted has far fewer."""
+
 _NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MariaDB"}
 _RANKS = "INSERT INTO page_ranks SELECT id, 1.0 / (1 + id) FROM simhash_values"
 _DEFAULT = (1_000, 10_000, 100_000, 1_000_000)
@@ -162,10 +165,18 @@ def looked_at(url: str, pages: MadePages) -> Iterator[tuple[str, str, str]]:
     """What was measured of the views of a store, its unit and its value."""
     server, port, token = serve(url)
     try:
-        yield "overview, while counting", "ms", f"{1000 * asked(port, token, '/')[0]:.0f}"
         started = time.perf_counter()
-        while asked(port, token, "/")[1] < 8_000:
+        while_counting = [asked(port, token, "/")]
+        yield "overview, first of all", "ms", f"{1000 * while_counting[0][0]:.0f}"
+        while while_counting[-1][1] < _BYTES_COUNTED:
             time.sleep(0.5)
+            while_counting.append(asked(port, token, "/"))
+        found = [1000 * first for first, size in while_counting if size < _BYTES_COUNTED] or [0.0]
+        yield (
+            "overview, while counting",
+            "ms (most, n)",
+            f"{median(found):.0f} ({max(found):.0f}, {len(found)})",
+        )
         yield "all counted", "s", f"{time.perf_counter() - started:.0f}"
         for name, path in views(pages).items():
             before = processor_seconds(server.pid)

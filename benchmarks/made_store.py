@@ -113,6 +113,7 @@ class MadePages:
             "sketch": _unless(short, _pieces(rng.bytes(128 * count), 128)),
             "headline": _unless(short, _pieces(rng.bytes(headline.BYTES * count), headline.BYTES)),
             "declared_url": [None] * count,
+            "soft_404": [None] * count,
             "text_digest": _unless(short, rng.integers(-(2**63), 2**63, count).tolist()),
             "kind": kinds.tolist(),
             "crawl_id": self.crawl[some].tolist(),

@@ -12,10 +12,11 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 import numpy as np
 from lxml import etree, html
 
-from neardup.address import page_url
+from neardup.address import host_of, page_url
 from neardup.detection.detector import AGAIN, Detector, DetectorOptions
 from neardup.evaluation.join import similar_pairs
 from neardup.urls.copies import Copies
+from neardup.urls.leads import LinksOfDuplicates
 from neardup.urls.learner import Learner
 from tests.support.sites.cms import asked
 
@@ -172,8 +173,6 @@ class Waiting:
 
     def __init__(self) -> None:
         self.probability: dict[str, float] = {}
-        self.later: set[str] = set()
-        """Links of duplicates, which wait whatever was learned of their URLs."""
         self._heap: list[tuple[float, int, str]] = []
         self._order: dict[str, int] = {}
         self._by_partner: dict[str, dict[str, None]] = {}
@@ -201,7 +200,6 @@ class Waiting:
 
     def drop(self, url: str) -> None:
         self.probability.pop(url, None)
-        self.later.discard(url)
 
     def pop(self) -> str | None:
         url = self.first
@@ -270,7 +268,10 @@ class Replay:
         self._queue = deque([site.start])
         self._seen = {site.start}
         self._waiting = Waiting()
+        self._of_duplicates = set[str]()
+        """Links of duplicates that are deferred, whatever was learned of their URLs."""
         self._copies = Copies()
+        self._links = LinksOfDuplicates()
         self._decided: set[str] = set()
         self._looked_at = 0
         self._fetched_then = 0
@@ -310,8 +311,10 @@ class Replay:
 
     def _defers(self, url: str) -> bool:
         probability, partner = self._probability(url)
-        if probability >= DEFER or url in self._waiting.later:
-            self._waiting.put(url, max(DEFER, probability), partner)
+        if probability < DEFER and url in self._of_duplicates:
+            probability = max(DEFER, self._links.share(host_of(url)) if self.policy.learns else 0.0)
+        if probability >= DEFER:
+            self._waiting.put(url, probability, partner)
             return True
         return False
 
@@ -352,16 +355,19 @@ class Replay:
             if doc.star is not None:
                 outcome.stars.add(doc.star)
             verdict = self.detector.judge(url, doc.reading, always_follow=url == self.site.start)
-            self._observe(verdict)
+            cluster = self._observe(verdict)
+            if url in self._of_duplicates and cluster is not None:
+                self._links.judged(host_of(url), is_copy=cluster != verdict.page_id)
             for changed in self.detector.judge_again(AGAIN):
                 self._observe(changed)
             self._follow(doc, verdict)
         outcome.found.append(len(outcome.stars))
 
-    def _observe(self, verdict: Verdict) -> None:
+    def _observe(self, verdict: Verdict) -> int | None:
+        """Learn from a verdict; the cluster of its page."""
         cluster = self._copies.cluster_of(verdict)
         if cluster is None:
-            return
+            return None
         outcome = self.outcome
         outcome.observed.append((verdict.url, cluster))
         if self.policy.learns:
@@ -370,6 +376,7 @@ class Replay:
             outcome.learner_seconds += perf_counter() - started
             again = dict.fromkeys(url for partner in unlike for url in self._waiting.copies_of(partner))
             self._look_again(again)
+        return cluster
 
     def _follow(self, doc: Doc, verdict: Verdict) -> None:
         if not verdict.follow and not self.policy.follows:
@@ -379,8 +386,6 @@ class Replay:
             if url in self._seen:
                 continue
             self._seen.add(url)
+            self._queue.append(url)
             if later:
-                self._waiting.later.add(url)
-                self._waiting.put(url, DEFER, None)
-            else:
-                self._queue.append(url)
+                self._of_duplicates.add(url)

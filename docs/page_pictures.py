@@ -36,7 +36,7 @@ def take(page: Page, root: str) -> None:
     page.fill("#max_distance", "2")
     page.click("text=Show")
     page.wait_for_selector("text=It would be so")
-    page.screenshot(path=IMAGES / "web-thresholds.png")
+    page.screenshot(path=IMAGES / "web-thresholds.png", full_page=True)
     page.goto(f"{root}search?q=clang-14/Tooling")
     page.locator("main li a").first.click()
     page.click("text=Compare side by side")

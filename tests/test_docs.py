@@ -265,6 +265,7 @@ class TestSql:
             assert crawl(SiteSpider, settings, url=str(PAGES)).neardup("duplicates") >= 30
             yield url
 
+    @pytest.mark.slow
     def test_examples_run_on_every_database(self, stored: str) -> None:
         examples = re.findall(r"```sql\n(.*?)```", reference("tables"), re.DOTALL)
         assert len(examples) == 6

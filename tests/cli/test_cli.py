@@ -69,6 +69,7 @@ def uri(name: str) -> str:
 
 
 class TestReport:
+    @pytest.mark.slow
     def test_json_has_all_sections(self, output: Output) -> None:
         report = output.json("report")
 
@@ -377,6 +378,7 @@ def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> N
     assert len(capsys.readouterr().out) > 200
 
 
+@pytest.mark.slow
 def test_output_into_a_closed_pipe_is_no_error(stored: str) -> None:
     command = f"{sys.executable} -m neardup report --limit 1000 --format csv | head -1"
 

@@ -110,6 +110,7 @@ class TestParts:
 
         assert [row["url"] for row in found] == [PAGES[0].url, PAGES[1].url]
 
+    @pytest.mark.slow
     def test_processes_make_the_files_that_one_makes(self, tmp_path: Path) -> None:
         inputs = []
         for number in range(3):
@@ -154,7 +155,8 @@ class TestGoingOn:
         result = go_on(counted)
 
         assert files(tmp_path / "out") == files(tmp_path / "whole")
-        assert done.items() <= files(tmp_path / "out").items()
+        kept = {name: data for name, data in done.items() if not name.startswith("shingles")}
+        assert kept.items() <= files(tmp_path / "out").items()
         assert len(seen) < len(PAGES)
         assert result.pages == len(PAGES)
         assert open_collection(tmp_path / "out").scheme == str(Scheme())
@@ -212,7 +214,11 @@ class TestGoingOn:
 
         assert process.returncode == (130 if how == signal.SIGINT else -signal.SIGKILL), said
         assert "Traceback" not in said
-        done = {name: data for name, data in files(out).items() if not name.endswith("writing")}
+        done = {
+            name: data
+            for name, data in files(out).items()
+            if not name.endswith("writing") and not name.startswith("shingles")
+        }
         assert 3 <= len([name for name in done if name.startswith("pages")]) < len(inputs)
         subprocess.run([*command, str(out)], check=True, capture_output=True)
         subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)

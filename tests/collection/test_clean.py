@@ -13,13 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from neardup.cli.main import main
+from neardup.collection.cleaning import tantivy_index
 from neardup.collection.cleaning import work as work_module
-from neardup.collection.cleaning.pages import stars
-from neardup.collection.cleaning.rules import Few, Steps
+from neardup.collection.cleaning.indexes import Engine, open_index
+from neardup.collection.cleaning.pages import CleanPages, stars
+from neardup.collection.cleaning.rules import Few, Rules, Steps
 from neardup.collection.cleaning.search_log import LONGEST_LINE, Damaged, Logged, read_log
+from neardup.collection.cleaning.work import Query
+from neardup.collection.dataset import open_collection
 from neardup.errors import ConfigurationError
 from tests.support.archives import Exchange, warc
-from tests.support.collections import build, rows
+from tests.support.collections import build, exchanges, rows
 from tests.support.crawling import Page, serve
 from tests.support.faults import small_disk
 from tests.support.made_pages import Made, make_collection, run_of
@@ -420,8 +424,9 @@ class TestApply:
 class TestIndex:
     TEXT = "the clean up of near duplicate pages by the queries that people ask of a search engine every day"
 
+    @pytest.mark.parametrize("search", list(Engine))
     def test_texts_of_a_collection(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], search: Engine
     ) -> None:
         archive, more = tmp_path / "a.warc.gz", tmp_path / "more.jsonl"
         pages = [
@@ -446,12 +451,14 @@ class TestIndex:
         ]
         log = log_of(tmp_path / "log.tsv", *queries)
 
-        assert "give --inputs" in said(capsys, out, "--queries", log, code=1)
-        assert "as well; name all" in said(capsys, out, "--queries", log, "--inputs", more, code=1)
+        by = "--search", search.value
+        assert "give --inputs" in said(capsys, out, *by, "--queries", log, code=1)
+        assert "as well; name all" in said(capsys, out, *by, "--queries", log, "--inputs", more, code=1)
         told = json.loads(
             said(
                 capsys,
                 out,
+                *by,
                 "--queries",
                 log,
                 "--inputs",
@@ -470,9 +477,80 @@ class TestIndex:
         assert {row["canonical_url"] for row in found} == {"http://a.example/one"}
         assert {row["url"] for row in found} >= {"http://a.example/two"}
         archive.unlink()  # the index is there
-        said(capsys, out, "--queries", log, "--way", "sequential")
-        (out / "clean/index.db").write_bytes(b"x" * 5_000)
-        assert "index.db is damaged" in said(capsys, out, "--queries", log, code=1)
+        said(capsys, out, *by, "--queries", log, "--way", "sequential")
+        if search is Engine.SQLITE:
+            (out / "clean/index.db").write_bytes(b"x" * 5_000)
+            assert "index.db is damaged" in said(capsys, out, "--queries", log, code=1)
+            return
+        for path in (out / "clean/tantivy").glob("*.idx"):
+            path.write_bytes(b"x" * 50)
+        told_of = said(capsys, out, *by, "--queries", log, "--processes", 1, code=1)
+        assert "clean/tantivy: " in told_of
+        assert "If the index is damaged, delete the folder" in told_of
+
+    def test_an_index_goes_on_where_it_was_killed(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Killed after a part of the inputs is in the index, and before the part is noted."""
+        files = []
+        for number in range(3):
+            files.append(tmp_path / f"{number}.jsonl")
+            lines = [
+                {"url": f"http://a.example/{number}/{at}", "text": f"{self.TEXT} {at}"} for at in range(4)
+            ]
+            files[-1].write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        out = tmp_path / "out"
+        assert build(out, *files) == 0
+        assert main(["collection", "pagerank", str(out)]) == 0
+        arguments = (
+            "--search", "tantivy", "--queries", log_of(tmp_path / "log.tsv", "near duplicate", "nowhere"),
+            "--inputs", *files, "--format", "json",
+        )  # fmt: skip
+
+        class Killed(BaseException):
+            pass
+
+        def kill(index: tantivy_index.GrowingTantivyIndex, more: dict[str, Any]) -> None:
+            if len(index.done) == 2:
+                raise Killed
+            note(index, more)
+
+        note = tantivy_index.GrowingTantivyIndex._write_note
+        monkeypatch.setattr(tantivy_index.GrowingTantivyIndex, "_write_note", kill)
+        with pytest.raises(Killed):
+            main(["collection", "clean", str(out), *map(str, arguments)])
+        monkeypatch.setattr(tantivy_index.GrowingTantivyIndex, "_write_note", note)
+        told = json.loads(said(capsys, out, *arguments))
+
+        for way in ("sequential", "parallel"):
+            (one,) = told["ways"][way]["ranges"]
+            assert (one["hit"], one["results"], one["unknown"]) == (1, 12, 0)
+
+    def test_both_searches_find_the_same_pages(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        archive = tmp_path / "pages.warc.gz"
+        archive.write_bytes(warc(exchanges(20_000)).data)
+        out = tmp_path / "out"
+        assert build(out, archive) == 0
+        assert main(["collection", "pagerank", str(out)]) == 0
+        empty = tmp_path / "empty.tsv"
+        empty.write_text("")
+        for engine in Engine:
+            said(capsys, out, "--search", engine.value, "--queries", empty, "--inputs", archive)
+        collection = open_collection(out)
+        pages = CleanPages(collection, Rules(max_distances=Steps.of("3", "k"), depths=Steps.of("9", "d")))
+        indexes = [open_index(collection, engine, pages) for engine in Engine]
+
+        hits = 0
+        for text in ("the", "apache", "server configuration", "Kafka class", "of the the", "no-such-word"):
+            found = [
+                sorted(row for some in index.results(Query(1, text, 1, text)) for row in some.tolist())
+                for index in indexes
+            ]
+            assert found[0] == found[1]
+            hits += len(found[0])
+        assert hits > len(pages) / 2
 
     @pytest.mark.slow
     def test_texts_of_a_store(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

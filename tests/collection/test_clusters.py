@@ -191,10 +191,12 @@ def test_kernels_do_not_depend_on_batches(rows: list[Row]) -> None:
     pairs = [(a, b) for a in range(len(some)) for b in range(a)]
     columns: dict[str, Any] = {"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}
     for end, side in (("a", 0), ("b", 1)):
-        for name in ("sketch", "headline", "host"):
+        for name in ("sketch", "headline", "url", "host"):
             columns[f"{name}_{end}"] = [some[pair[side]][name] for pair in pairs]
         values = np.array([some[pair[side]]["hash_value"] for pair in pairs], dtype=np.uint64)
         columns[f"value_{end}"] = values.view(np.int64)
+    for name in ("rare_places", "rare_limit", "is_all_rare"):
+        columns[name] = [some[b][name] for _, b in pairs]
     judgement = Judgement(CHOICE.rule, Templates({}), 1024)
 
     for kernel, table in ((HeadlineKeys(), keys), (judgement, pa.table(columns))):
@@ -334,6 +336,7 @@ class TestResumption:
 
         assert error.decode().rstrip().endswith("KeyboardInterrupt")
 
+    @pytest.mark.slow
     def test_full_disk(self, folder: Path, rows: list[Row], tmp_path: Path) -> None:
         # A limit of the process on the size of files stands for a disk that fills up.
         program = (
@@ -353,6 +356,7 @@ class TestResumption:
 
 
 class TestIntoStore:
+    @pytest.mark.slow
     def test_reports_and_later_crawls_have_them(
         self, folder: Path, rows: list[Row], database_url: str, capsys: pytest.CaptureFixture[str]
     ) -> None:

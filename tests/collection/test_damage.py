@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import random
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from neardup.collection.inputs import archives, tables
 from neardup.collection.inputs.archives import WARC, Archive
 from neardup.collection.inputs.found import End, Page, Skipped, Why
 from neardup.text.folders import MOST_BYTES
@@ -222,3 +224,59 @@ def test_huge_record_is_skipped(tmp_path: Path, write: Any) -> None:
 
     assert urls(found) == [PAGES[1].url, PAGES[2].url]
     assert skips(found) == [(written.span(2)[0], Why.TOO_LARGE)]
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["gzip", "plain"])
+@pytest.mark.parametrize("write", [warc, arc])
+def test_parts_within_a_long_record_look_no_further_than_their_end(
+    tmp_path: Path, write: Any, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a record of 10 GB there are 150 such parts; each would read all that follows.
+    long = replace(PAGES[0], url="http://a.example/long", body=random.Random(1).randbytes(3_000_000))
+    written = write([PAGES[1], long, PAGES[2]], packed=packed)
+    path = tmp_path / f"a.{write.__name__}"
+    path.write_bytes(written.data)
+    monkeypatch.setattr(archives, "PART_BYTES", 100_000)
+    archive = Archive(path, None, write.__name__, packed, len(written.data), splits=True)
+    start, end = (written.span(2)[0] // 100_000 + 5) * 100_000, (written.span(2)[0] // 100_000 + 6) * 100_000
+    read_to: list[int] = []
+
+    class Watched(io.FileIO):
+        def readinto(self, into: Any) -> int | None:
+            got = super().readinto(into)
+            read_to.append(self.tell())
+            return got
+
+    monkeypatch.setattr(Archive, "open", lambda self: io.BufferedReader(Watched(self.path), 1 << 12))
+    assert list(archive.records(start, end)) == [End(end)]
+    assert max(read_to) <= end + (1 << 20) + (1 << 13)
+    monkeypatch.undo()
+
+    whole = bodies(read(tmp_path / "whole", written.data, write.__name__))
+    monkeypatch.setattr(archives, "PART_BYTES", 100_000)
+    assert build(tmp_path / "out", path) == 0
+    assert len(list((tmp_path / "out" / "pages").iterdir())) > 25
+    html = [url for url in whole if url != long.url]
+    assert [row["url"] for row in rows(tmp_path / "out")] == html
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["gzip", "plain"])
+def test_line_that_is_too_long_is_one_record(
+    tmp_path: Path, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(tables, "PART_BYTES", 2_500)
+    lines = [
+        json.dumps({"url": f"http://a.example/{number}", "html": "<p>word " * (2_000 if number == 1 else 2)})
+        for number in range(4)
+    ]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    size = tables.UNKNOWN_SIZE if packed else len(data)
+    feed = tables.JsonLines(path, tables.Names(), packed, size)
+    found = [one for part in pairwise([*feed.starts, size]) for one in feed.records(*part)]
+
+    read_lines = [one for one in found if not isinstance(one, End)]
+    assert urls(read_lines) == [f"http://a.example/{number}" for number in (0, 2, 3)]
+    assert skips(read_lines) == [(len(lines[0]) + 1, Why.TOO_LARGE)]

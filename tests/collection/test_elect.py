@@ -101,7 +101,7 @@ def test_what_is_missing_is_named(folder: Path, capsys: pytest.CaptureFixture[st
         assert main(["collection", "elect", str(folder), "--by", "pagerank", *arguments]) == 1
         return capsys.readouterr().err
 
-    assert "two places of clusters" in problem("--database", "sqlite:///n.db")
+    assert "two sources" in problem("--database", "sqlite:///n.db")
     (folder / "pagerank.parquet").unlink()
     assert "run neardup collection pagerank" in problem()
     (folder / "clusters/relations.parquet").unlink()

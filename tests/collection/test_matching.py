@@ -648,6 +648,7 @@ class TestResume:
             assert "neardup: interrupted" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_pyarrow_is_optional() -> None:
     # Whether or not it is here, nothing above but the Parquet tests needs it.
     code = "import sys, neardup.collection.matching, neardup.cli.main; print('pyarrow' in sys.modules)"

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from neardup.cli.main import main
+from neardup.collection import mirror_pages
+from neardup.collection.dataset import open_collection
 from neardup.collection.mirrors import Class, Mirror, SitePages, candidates, find
 from neardup.fingerprint import sketch
 from tests.support.archives import Exchange, warc
@@ -42,7 +44,6 @@ class Web:
             own = np.random.default_rng(page_id).choice(1024, changed, replace=False)
             bits[own] ^= 1
             self.sketches[page_id] = sketch.to_bytes(np.packbits(bits).view(np.uint64))
-            cluster + number if changed < 100 else -page_id
             of = cluster + number if changed < 100 else -page_id
             self.pages.add(
                 f"http://{prefix}{path}",
@@ -134,6 +135,32 @@ class TestClasses:
         assert candidates_of(web)  # by their paths
         assert web.mirrors() == []
 
+    def test_an_ip_address_makes_no_candidate_by_itself(self) -> None:
+        web = Web()
+        for number, host in enumerate(("a.example", "b.example", "c.example:8080", "d.example")):
+            own_paths = [f"{number}/{path.replace('/', str(number))}" for path in PATHS]
+            web.add(f"{host}/", own_paths, cluster=1_000 * number, text=1_000 * number)
+            web.pages.add_ip(host.partition(":")[0], "192.0.2.1" if number < 2 else "192.0.2.2")
+        assert candidates_of(web) == []
+
+        # A cluster of three hosts is a third of a vote. For the first two hosts, two clusters are enough.
+        for host in ("a.example", "b.example", "x.example"):
+            web.add(f"{host}/", [f"{host}-1"], cluster=90_000, text=90_000)
+        assert candidates_of(web) == []
+        web.pages.add_ip("x.example", "192.0.2.9")
+        for host in ("a.example", "b.example", "x.example"):
+            web.add(f"{host}/", [f"{host}-2"], cluster=91_000, text=91_000)
+        assert candidates_of(web) == [("a.example/", "b.example/")]
+
+    def test_an_ip_address_of_many_hosts_says_nothing(self) -> None:
+        web = Web()
+        for number in range(21):
+            web.pages.add_ip(f"h{number}.example", "192.0.2.1")
+        assert web.pages.near_by_ip() == {}
+        web.pages.add_ip("h1.example", "192.0.2.3")
+        web.pages.add_ip("h0.example", "192.0.2.3")
+        assert web.pages.near_by_ip() == {("h0.example", "h1.example"): 0.5}
+
     def test_what_is_removed_meanwhile_is_no_copy(self) -> None:
         web = Web()
         web.add("a.example/", PATHS, cluster=100, text=100)
@@ -212,6 +239,9 @@ class TestCommands:
         (out / "clusters").mkdir(exist_ok=True)
         pq.write_table(pa.Table.from_pylist(clusters), out / "clusters" / "clusters.parquet")
 
+        # WARC-IP-Address says that the two hosts are one server.
+        by_ip = mirror_pages.site_pages(open_collection(out)).near_by_ip()
+        assert by_ip == {("docs.example", "mirror.example"): 0.5}
         found = self.shown(capsys, "collection", "mirrors", str(out))
 
         assert ("docs.example/", "mirror.example/pub/", "full") in {

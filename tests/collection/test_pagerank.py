@@ -14,9 +14,10 @@ import sqlalchemy as sa
 
 from crawler.spiders.site import SiteSpider
 from neardup.cli.main import main
-from neardup.collection import link_graph
+from neardup.collection import link_graph, rank_work
+from neardup.collection.link_graph import LinkGraph
 from neardup.collection.link_graph import build as build_graph
-from neardup.collection.pagerank import pagerank
+from neardup.collection.pagerank import Ranks, pagerank
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.store.page_links import NOFOLLOW, stored_edges
 from neardup.store.ranks import Nodes, links_of_nodes, nodes_of_pages
@@ -91,7 +92,7 @@ class TestGraph:
         told: list[float] = []
         graph = build_graph([(np.array([0, 1]), np.array([1, 2]))], 3, tmp_path)
 
-        found = pagerank(graph, on_iteration=lambda number, error: told.append(error))
+        found = pagerank(graph, on_iteration=lambda ranks: told.append(ranks.error))
 
         assert len(told) == found.iterations
         assert told == sorted(told, reverse=True)
@@ -140,8 +141,64 @@ class TestCollection:
             assert max(abs(rank - exact[name_of[page]]) for page, rank in found.items()) < EXACT
             assert told.splitlines()[-2].endswith(max(exact, key=lambda name: exact[name]))
         assert {path.name for path in out.iterdir()} == {
-            "collection.json", "lock", "pages", "links", "records", "revisits", "pagerank.parquet",
+            "collection.json", "lock", "pages", "links", "records", "revisits", "rare", "frequencies.parquet",
+            "pagerank.parquet",
         }  # fmt: skip
+
+    def test_it_goes_on_where_it_was_killed(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out, ranks, work = tmp_path / "out", tmp_path / "out/pagerank.parquet", tmp_path / "out/pagerank"
+        archive = tmp_path / "pages.warc.gz"
+        archive.write_bytes(warc(exchanges(20_000)).data)
+        assert build(out, archive) == 0
+        capsys.readouterr()
+        whole = said(capsys, out)
+        written = ranks.read_bytes()
+        ranks.unlink()
+
+        class Killed(BaseException):
+            pass
+
+        def killed(work: rank_work.RankWork, found: Ranks) -> None:
+            keep(work, found)
+            if found.iterations == 7:
+                raise Killed
+
+        keep = rank_work.RankWork.keep
+        monkeypatch.setattr(rank_work, "SECONDS", 0.0)
+        monkeypatch.setattr(rank_work.RankWork, "keep", killed)
+        with pytest.raises(Killed):
+            main(["collection", "pagerank", str(out)])
+        assert not ranks.exists()
+        monkeypatch.setattr(rank_work.RankWork, "keep", keep)
+        monkeypatch.setattr("neardup.collection.link_graph.build", None)  # the links are not sorted again
+
+        assert main(["collection", "pagerank", str(out)]) == 0
+        told = capsys.readouterr()
+
+        assert "going on after 7 iterations" in told.err
+        assert told.out == whole
+        assert ranks.read_bytes() == written
+        assert not work.exists()
+
+    @pytest.mark.parametrize("damaged", ["graph.json", "sources.npy", "ranks.npz"])
+    def test_damaged_work_is_done_again(self, tmp_path: Path, damaged: str) -> None:
+        made = LinkGraph(np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32), np.array([1, 1]))
+        work = rank_work.RankWork(tmp_path / "work", {"files": [["a", 1, 2]]})
+        work.graph(lambda: made)
+        work._kept = -rank_work.SECONDS
+        work.keep(Ranks(np.array([0.4, 0.6]), 3, 0.1))
+        (tmp_path / "work" / damaged).write_bytes(b"PK\x03\x04 damaged")
+
+        again = rank_work.RankWork(tmp_path / "work", {"files": [["a", 1, 2]]})
+
+        assert again.graph(lambda: made).sources.tolist() == [1, 0]
+        assert again.ranks() is None
+        other = rank_work.RankWork(tmp_path / "work", {"files": [["a", 1, 3]]})
+        work.keep(Ranks(np.array([0.4, 0.6]), 3, 0.1))
+        other.graph(lambda: made)
+        assert other.ranks() is None
 
     def test_wrong_arguments(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for damping in ("0", "1", "nan", "-3"):

@@ -58,6 +58,50 @@ def test_the_same_thresholds_change_nothing(url: str, capsys: pytest.CaptureFixt
     assert stored(url) == before
 
 
+def clusters(relations_of: dict[str, str]) -> dict[str, str]:
+    """Pages of clusters by their canonical pages, these included."""
+    return relations_of | {canonical: canonical for canonical in relations_of.values()}
+
+
+def meeting(one: dict[str, str], other: dict[str, str]) -> dict[str, set[str]]:
+    """The clusters of another state in which pages of a cluster are."""
+    found: dict[str, set[str]] = {head: set() for head in one.values()}
+    for page, head in one.items():
+        found[head] |= {other[page]} if page in other else set()
+    return found
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        ("--max-distance", "1"),
+        ("--max-distance", "4"),
+        ("--verify", "0.97"),
+        ("--max-distance", "12", "--verify", "0.3"),
+    ],
+)
+def test_clusters_that_come_go_and_fall_apart(
+    url: str, capsys: pytest.CaptureFixture[str], thresholds: tuple[str, ...]
+) -> None:
+    before = clusters(stored(url)[0])
+    found = outcome(capsys, url, *thresholds, "--apply")
+    then = clusters(stored(url)[0])
+    parts, sources = meeting(before, then), meeting(then, before)
+    split = {head: heads for head, heads in parts.items() if len(heads) > 1}
+
+    assert (found["clusters_before"], found["clusters_then"]) == (len(parts), len(sources))
+    assert found["clusters_lost"] == sum(not heads for heads in parts.values())
+    assert found["clusters_gained"] == sum(not heads for heads in sources.values())
+    assert found["clusters_split"] == len(split)
+    assert found["clusters_merged"] == sum(len(heads) > 1 for heads in sources.values())
+    for told in found["splits"]:
+        assert told["clusters"] == len(split[told["canonical_url"]])
+        assert {part["canonical_url"] for part in told["parts"]} <= split[told["canonical_url"]]
+        assert told["pages"] == sum(head == told["canonical_url"] for head in before.values())
+        assert sum(part["pages"] for part in told["parts"]) <= told["pages"]
+    assert bool(found["splits"]) == bool(split)
+
+
 @pytest.mark.parametrize(("option", "value"), [("--max-distance", "1"), ("--verify", "0.97")])
 def test_stricter_thresholds_keep_what_is_within_them(
     url: str, capsys: pytest.CaptureFixture[str], option: str, value: str

@@ -183,14 +183,16 @@ def test_http_cache_gives_the_rows_of_the_crawl(crawled: Crawled, tmp_path: Path
         assert path.name in {"all", "spider"}
 
 
+@pytest.mark.parametrize("kind", ["dbm.dumb", "dbm.gnu"])
 def test_http_cache_in_a_database_gives_the_rows_of_the_crawl(
-    crawled: Crawled, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    crawled: Crawled, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
+    module = pytest.importorskip(kind, exc_type=ImportError)  # every Python has dbm.dumb
     settings = {
         "HTTPCACHE_ENABLED": True,
         "HTTPCACHE_STORAGE": "scrapy.extensions.httpcache.DbmCacheStorage",
         "HTTPCACHE_DIR": str(tmp_path / "cache"),
-        "HTTPCACHE_DBM_MODULE": "dbm.dumb",  # the one that every Python has
+        "HTTPCACHE_DBM_MODULE": kind,
     }
     with serve() as site:
         for one in crawled.exchanges:
@@ -211,7 +213,7 @@ def test_http_cache_in_a_database_gives_the_rows_of_the_crawl(
         assert compared(built(tmp_path / given.name, given)) == stored
 
     # What a pickle would call is not called.
-    with dbm.dumb.open(str(cache), "w") as database:
+    with module.open(str(cache), "w") as database:
         names = [str(name, "utf-8") for name in database.keys() if isinstance(name, bytes)]  # noqa: SIM118
         keys = sorted(name for name in names if name.endswith("_data"))
         database[keys[0]] = pickle.dumps(_Calling(tmp_path / "called"))

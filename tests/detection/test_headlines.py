@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.detection.document_frequencies import RARE_PAGES, DocumentFrequencies
-from neardup.detection.headlines import Likeness, compare_many
+from neardup.detection.headlines import Likeness, are_named_apart, compare_many, name_words
 from neardup.text.headline import none, of_texts
 
 HOST, OTHER = "a.example", "b.example"
@@ -138,3 +138,40 @@ def test_many_are_compared_as_each_by_itself() -> None:
     ]
     assert set(found) == {SAME, DIFFERENT, UNKNOWN}
     assert compare_many(none(), HOST, headlines[:0], [], frequencies) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "wanted"),
+    [
+        # (URL, title, heading) of two pages
+        (("3_35_3.html", "Release 3.35.3", ""), ("3_35_4.html", "Release 3.35.4", ""), True),
+        (("notes/1.9.html", "Notes of 1.9", ""), ("notes/1.9.2.html", "Notes of 1.9.2", ""), True),
+        (("news-event.html", "News-event", ""), ("news-interface", "News-interface", ""), True),
+        (("chair-7?sid=1", "", "Chair 7"), ("chair-8?sid=2", "", "Chair 8"), True),
+        (("Caf%C3%A9_1", "Café 1", ""), ("Caf%C3%A9_2", "Café 2", ""), True),
+        (("%C3%89toile", "étoile", ""), ("rose", "rose", ""), True),
+        # Versions in folders, hosts and parameters have the names of files in common.
+        (("13/a.html", "A 13", ""), ("14/a.html", "A 14", ""), False),
+        (("13/", "Manual 13", ""), ("14/", "Manual 14", ""), False),
+        (("a?version=13", "A 13", ""), ("a?version=14", "A 14", ""), False),
+        # Other names with one headline, and names of which the headlines say nothing.
+        (("chair.html", "Chair", ""), ("print.html", "Chair", ""), False),
+        (("12345.html", "Chair 1", ""), ("12346.html", "Chair 2", ""), False),
+        # A headline that one of them has not got tells nothing.
+        (("7.html", "7", ""), ("8.html", "", "8"), False),
+        (("7.html", "", ""), ("8.html", "", ""), False),
+        # Names that are no names.
+        (("", "7", ""), ("", "8", ""), False),
+        (("%FF%00", "7", ""), ("\ud800", "8", ""), False),
+    ],
+)
+def test_names_of_files_tell_headlines_apart(
+    own: tuple[str, str, str], other: tuple[str, str, str], wanted: bool
+) -> None:
+    one, two = ((of_texts(*texts), name_words(f"http://{HOST}/{path}")) for path, *texts in (own, other))
+    assert are_named_apart(*one, *two) is wanted
+    assert are_named_apart(*two, *one) is wanted
+
+
+def test_no_more_of_a_name_is_read_than_of_a_headline() -> None:
+    assert len(name_words(f"http://{HOST}/{'a-' * 500_000}b")) == 1

@@ -15,6 +15,7 @@ from neardup.errors import ConfigurationError
 
 RULE = Rule(8)
 SAME, DIFFERENT, UNKNOWN = Likeness.SAME, Likeness.DIFFERENT, Likeness.UNKNOWN
+NAMED_APART = Likeness.NAMED_APART
 SHARES = st.floats(0.0, 1.0)
 
 
@@ -44,6 +45,15 @@ SHARES = st.floats(0.0, 1.0)
         (0.99, DIFFERENT, 0.94, False, None),
         (0.83, DIFFERENT, 0.95, False, Evidence.RARE),
         (0.82, DIFFERENT, 1.0, False, None),
+        # The names of the files differ like the headlines: as with another headline, where anything is known.
+        (0.99, NAMED_APART, 0.94, False, None),
+        (0.83, NAMED_APART, 0.95, False, Evidence.RARE),
+        (0.82, NAMED_APART, 1.0, False, None),
+        (0.94, NAMED_APART, None, True, None),
+        (0.95, NAMED_APART, None, True, Evidence.RARE),
+        # Of an empty day of a calendar, or of a site that is not known, the whole is all there is.
+        (0.83, NAMED_APART, None, False, Evidence.WHOLE),
+        (0.829, NAMED_APART, None, False, None),
     ],
 )
 def test_evidence(

@@ -107,6 +107,24 @@ def test_another_number_in_the_headline_leaves_it_to_the_text() -> None:
     assert verdicts["2"].evidence is Evidence.WHOLE
 
 
+@pytest.mark.parametrize("template", [False, True])
+def test_notes_of_releases_that_repeat_the_earlier_ones_are_pages_of_their_own(*, template: bool) -> None:
+    menu = words("menu", 40) if template else ""
+    others = {f"o/{n}.html": page(f"Other {n}", f"{menu} {words(f'o{n}x', 99)}") for n in range(KNOWN_PAGES)}
+    notes = [
+        page(f"Release 3.35.{number}", f"{menu} {words('change', 300)} {words(f'repair{number}x', 20)}")
+        for number in range(4)
+    ]
+    # A number that is in no name of a file may be that of a version.
+    for name, wanted in (("3_35_{}.html", Kind.NEW), ("{}/notes.html", Kind.DUPLICATE)):
+        detector = Detector(DetectorOptions())
+        examined(detector, others)
+
+        verdicts = examined(detector, {name.format(number): html for number, html in enumerate(notes)})
+
+        assert [verdict.kind for verdict in verdicts.values()] == [Kind.NEW, wanted, wanted, wanted]
+
+
 def test_the_very_text_is_a_copy_whatever_its_headline() -> None:
     text = words("alpha", 300)
 

@@ -100,6 +100,7 @@ def manuals(site: Site) -> Site:
     return site
 
 
+@pytest.mark.slow
 def test_folder(run: Run) -> None:
     run.crawl("-a", f"url={PAGES}")
 
@@ -139,6 +140,7 @@ def test_folder(run: Run) -> None:
     assert not relations.keys() & set(relations.values())
 
 
+@pytest.mark.slow
 def test_http_along_the_links(run: Run, manuals: Site) -> None:
     manuals.pages["/robots.txt"] = Page(b"User-agent: *\nDisallow: /clang-15/FAQ.html\n")
     run.crawl("-a", "url=" + ",".join(f"{manuals.url}/{start}" for start in STARTS))

@@ -657,6 +657,7 @@ class TestCommand:
         with pytest.raises(ConfigurationError, match=message):
             command(*arguments)
 
+    @pytest.mark.slow
     def test_from_the_shell(self, tmp_path: Path) -> None:
         path = written(tmp_path / "p.jsonl", [{"a": text(1), "b": text(1), "label": 1}])
         run = [sys.executable, "-m", "neardup", "evaluate"]

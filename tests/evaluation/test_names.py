@@ -426,6 +426,7 @@ class TestCommand:
         assert made["scores"] == judged(name=".+", seed=3, early=7).scores.record()
         assert len(made["mistakes"]) == 10
 
+    @pytest.mark.slow
     def test_settings_are_those_of_the_project_and_the_command_line(self, tmp_path: Path) -> None:
         (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings_of_names\n")
         (tmp_path / "settings_of_names.py").write_text("NEARDUP_VERIFY = 0.5\nNEARDUP_SCOPE = 'host'\n")

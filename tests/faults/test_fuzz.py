@@ -42,12 +42,14 @@ def mutated(data: bytes, other: bytes, chance: random.Random) -> bytes:
     return bytes(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_and_what_was_found(name: str) -> None:
     for data in seeds(name):
         TARGETS[name].run(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_mutations(name: str) -> None:
     chance, inputs, target = random.Random(name), seeds(name), TARGETS[name]

@@ -71,6 +71,7 @@ class TestCrawlsAtOnce:
         assert [row["kind"] for row in pages_of(store)] == ["duplicate", "new"]
         assert [stored.canonical_id for stored in store.known_pages()] == [a + 2, None]
 
+    @pytest.mark.slow
     def test_batches_that_lock_the_same_rows_in_another_order(self, store: Store) -> None:
         crawls = [store.begin_crawl(spider=name, settings={}) for name in "ab"]
         writers = [Writer(store, crawl, batch_rows=100) for crawl in crawls]

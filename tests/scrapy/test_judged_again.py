@@ -51,6 +51,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
 class TestTemplateSite:
     """Forty pages of one title, one heading and nine tenths of one text."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("action", ["record", "defer", "nofollow", "drop", "skip"])
     def test_by_scrapy_crawl(self, action: str, tmp_path: Path) -> None:
         make_project(tmp_path, addon=True)

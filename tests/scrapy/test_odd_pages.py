@@ -331,6 +331,7 @@ class TestFolders:
 
 
 class TestDatabase:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "more", [{}, {"NEARDUP_CONTENT_FIELD": "html"}], ids=["middleware", "pipeline alone"]
     )
@@ -370,6 +371,7 @@ class TestDatabase:
         assert "neardup: summary" in caplog.text
         assert 0 < len(done.items) < 100
 
+    @pytest.mark.slow
     def test_crawl_waits_while_too_many_rows_wait(
         self, site: Site, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

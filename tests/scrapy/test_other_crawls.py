@@ -798,11 +798,13 @@ class TestCrawls:
         with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store:
             assert relations(store) == {f"{site.url}/copy": "elsewhere"}
 
+    @pytest.mark.slow
     def test_interval_of_zero(self, settings: dict[str, Any], site: Site) -> None:
         done = crawl(Waits, settings | {"NEARDUP_SHARE_INTERVAL": 0}, start=site.url)
 
         assert (done.neardup("duplicates"), done.neardup("pages_of_other_crawls")) == (0, 0)
 
+    @pytest.mark.slow
     def test_kept_apart_until_shared(
         self, settings: dict[str, Any], site: Site, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from neardup.store.schema import simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import Site, crawl, serve
 from tests.support.places import PAGES
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,3 +213,13 @@ class TestForm:
 
         with store.reading() as connection, pytest.raises(StoreError, match="the number 1,099"):
             list(page_links.stored_edges(connection))
+
+
+def test_twins_encode_alike() -> None:
+    chance, twin = random.Random(5), python_twin(page_links)
+    for most in (4, 300, 1 << 24, 1 << 60):
+        for _ in range(100):
+            marks = {chance.randrange(most): chance.randrange(4) for _ in range(chance.randrange(40))}
+            assert encoded(marks) == twin.encoded(marks)
+            codes, found = decoded([encoded(marks)])[1:]
+            assert dict(zip(codes.tolist(), found.tolist(), strict=True)) == marks

@@ -36,9 +36,11 @@ from neardup.scrapy.links import (
     lowered_by,
 )
 from neardup.scrapy.options import Action, Options, Predict
-from neardup.scrapy.predictions import BANDS, Predictions, has_priorities
+from neardup.scrapy.predictions import BANDS, Predictions
+from neardup.scrapy.schedulers import has_priorities
 from neardup.store.figures import curve
 from neardup.store.store import Store
+from neardup.urls import dropping
 from neardup.urls.effects import Effect, Effects
 from neardup.urls.learner import Learner
 from neardup.urls.rules import Rule, Slot
@@ -52,6 +54,7 @@ from tests.support.sites.sessions import SessionIds
 from tests.support.sites.shop import Shop
 from tests.support.sites.wiki import Wiki
 from tests.support.stores import rules_of
+from tests.support.verdicts import duplicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -89,7 +92,7 @@ def taught() -> Learner:
 
 def predictions(predict: Predict = Predict.DEFER, learner: Learner | None = None) -> Predictions:
     """Those of a crawl that has read enough copies without links of their own."""
-    of = Predictions(get_crawler(Callbacks), predict, learner or taught())
+    of = Predictions(get_crawler(Callbacks), predict, learner or taught(), Effects())
     for place in range(72):
         of.copy_read(f"{SITE}/item{place % 40}?sid=read{place}", [f"{SITE}/item{place % 40}?sid=next"])
     return of
@@ -143,6 +146,17 @@ class TestDeferred:
         assert of_duplicate.priority == waiting.priority
         assert of_duplicate.meta[CLUSTER] == 1
         assert predictions().look_at(link(f"{SITE}/other?sid=a", OF_DUPLICATES)) is None
+
+    def test_links_of_duplicates_wait_by_what_such_links_led_to(self) -> None:
+        of, unknown = predictions(), f"{SITE}/other?sid=a"
+        before = put_back(of.look_at(link(unknown, OF_DUPLICATES, meta={CLUSTER: 1})))
+        for place in range(40):
+            request = link(f"{SITE}/copy{place}", meta={CLUSTER: 1})
+            of.judged(request, duplicate(900 + place, request.url, canonical=1, repeated=True))
+        after = put_back(of.look_at(link(unknown, OF_DUPLICATES, meta={CLUSTER: 1})))
+
+        assert after.priority < before.priority < -DEFERRED
+        assert PREDICTED not in after.meta
 
     def test_what_is_not_known_is_made(self) -> None:
         request = link(f"{SITE}/other?sid=a")
@@ -316,15 +330,15 @@ class TestDropped:
 
         assert self.drop_all(of, 100) == 100
 
-    @pytest.mark.parametrize("slot", [Slot.SEGMENT, Slot.TRAP])
+    @pytest.mark.parametrize("slot", [Slot.SEGMENT, Slot.SUBSTITUTION, Slot.TRAP])
     def test_never_by_rules_that_may_lose_versions(self, slot: Slot) -> None:
         prediction = taught().predict(KNOWN)
         assert prediction is not None
 
         sure = prediction._replace(probability=1.0, lower=1.0)
 
-        assert module.is_sure(sure)
-        assert not module.is_sure(sure._replace(rule=Rule("shop.example", slot, "1")))
+        assert dropping.is_sure(sure)
+        assert not dropping.is_sure(sure._replace(rule=Rule("shop.example", slot, "1")))
 
     def test_is_deferred_if_it_is_not_sure_enough(self) -> None:
         learner = Learner()
@@ -370,7 +384,7 @@ class TestDropped:
         assert stat(of, "/dropped") == stat(of, "/requeued") == len(again)
 
     def explored(self) -> set[str]:
-        return {url for url in self.urls(40) if module.is_explored(url)}
+        return {url for url in self.urls(40) if dropping.is_explored(url)}
 
     def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MOST_DROPPED", 10)
@@ -534,6 +548,7 @@ SITES: dict[str, Callable[[], MadeSite]] = {
 
 
 class TestWholeSites:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", SITES)
     def test_nothing_is_missing_and_nothing_comes_twice(self, name: str, addon: dict[str, Any]) -> None:
         with serve_site(SITES[name]()) as served:
@@ -573,6 +588,7 @@ class TestWholeSites:
         assert done.found == site.keys
         assert predicted(done, "/deferred") > 20
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", SITES)
     def test_dropping_loses_nothing_here(self, name: str, addon: dict[str, Any]) -> None:
         with serve_site(SITES[name]()) as served:
@@ -607,6 +623,7 @@ class TestWholeSites:
         assert (stored.dropped, stored.saved) == (predicted(done, "/dropped"), dropped)
         assert stored.explored == predicted(done, "/explored")
 
+    @pytest.mark.slow
     def test_session_ids_without_end_end(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)
         site.most_requests = 1_000
@@ -731,6 +748,7 @@ class TestWholeSites:
         assert len(first.requests) + len(done.requests) < len(without.requests)
         assert len(without.found - first.found - done.found) <= 0.1 * len(without.found)
 
+    @pytest.mark.slow
     def test_summary_says_what_came_of_it(
         self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -746,6 +764,7 @@ class TestWholeSites:
         found = f"{done.stats['neardup/unique']} unique pages by {done.stats['neardup/requests']} requests"
         assert found in caplog.text
 
+    @pytest.mark.slow
     def test_what_came_of_each_rule_and_the_curve_are_stored(self, addon: dict[str, Any]) -> None:
         with serve_site(Forum(40)) as served:
             done = run(served, addon | {"CONCURRENT_REQUESTS": 1})

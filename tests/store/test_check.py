@@ -289,6 +289,7 @@ def address(store: Store) -> str:
     return store.engine.url.render_as_string(hide_password=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_store_of_a_crawl(backend: str, tmp_path: Path) -> None:
     with new_database(backend, tmp_path) as url:

@@ -80,6 +80,7 @@ PRUNE = ["db", "prune", "--older-than", "90d"]
 
 
 class TestRemoval:
+    @pytest.mark.slow
     @pytest.mark.parametrize("command", [REMOVE, PRUNE], ids=["remove", "prune"])
     def test_deadlock(self, url: str, command: list[str], caplog: pytest.LogCaptureFixture) -> None:
         codes: list[int] = []
@@ -117,6 +118,7 @@ class TestRemoval:
         assert left(url) == list(range(OLD + 1, ALL + 1))
         assert caplog.text.count("trying again") == 1
 
+    @pytest.mark.slow
     def test_a_lock_that_nobody_lets_go(
         self,
         url: str,

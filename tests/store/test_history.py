@@ -376,6 +376,7 @@ class TestCrawls:
                 expected = hamming.distance(before.fingerprint, now.fingerprint)
             assert now.own_distance == expected
 
+    @pytest.mark.slow
     def test_what_happened_is_what_is_read_back(
         self, site: Site, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

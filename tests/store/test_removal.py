@@ -231,6 +231,7 @@ class TestCrawls:
         assert 0 < known_before["pages"] < known["pages"]
         assert after == before
 
+    @pytest.mark.slow
     def test_duplicates_of_a_removed_crawl_are_stars_as_a_crawl_would_find(self, database_url: str) -> None:
         settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(database_url)}
         for folder in ("clang-13", "clang-14", "clang-15"):
@@ -323,6 +324,7 @@ class TestSnapshots:
 
         return run
 
+    @pytest.mark.slow
     def test_a_crawl_after_a_removal_reads_the_tables(
         self, run: Callable[..., str], database_url: str
     ) -> None:
@@ -336,6 +338,7 @@ class TestSnapshots:
         assert "loaded from the tables" in log
         assert "loaded from the snapshot" in run("clang-13")
 
+    @pytest.mark.slow
     def test_nor_is_a_snapshot_from_before_the_removed_crawl_used(
         self, run: Callable[..., str], database_url: str, tmp_path: Path
     ) -> None:
@@ -489,6 +492,7 @@ class TestCommands:
             "rule_effects": 0,
             "decisions": 0,
             "page_texts": 0,
+            "host_ips": 0,
         }
         assert told["disk"][0]["bytes"] > 10_000
         assert told["kinds"] == [{"kind": "duplicate", "pages": 3}, {"kind": "new", "pages": 3}]

@@ -284,4 +284,5 @@ class TestPageReport:
             "rule_effects": 0,
             "decisions": 0,
             "page_texts": 0,
+            "host_ips": 0,
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from neardup.fingerprint.scheme import Scheme
 from neardup.store import removal, transfer
 from neardup.store.archive import formats, jsonlines, parquet
 from neardup.store.archive.layout import Header
+from neardup.store.host_ips import store_ips
 from neardup.store.page_links import StoredLinks
 from neardup.store.schema import TABLES, page_ranks
+from neardup.store.statements import upsert_ip
 from neardup.store.store import Store
 from neardup.text.headline import of_texts
 from neardup.urls.rules import Rule as UrlRule
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 FORMS = ("n.jsonl", "n.jsonl.gz", "n.parquet")
 
 RULES = len(taught(None, "a.example").to_store(all_changed=True))
-"""Rows of ``url_rules``; one of ``rule_effects`` comes after these, and is the last."""
+"""Rows of ``url_rules``; one of ``rule_effects`` and one of ``host_ips`` come after these."""
 
 
 def fill(store: Store) -> None:
@@ -83,6 +86,8 @@ def fill(store: Store) -> None:
     )
     with store.begin_write() as connection:
         connection.execute(sa.insert(page_ranks).values(page_id=5, pagerank=1 / 3))
+        moment = datetime(2026, 1, 2, tzinfo=UTC)
+        store_ips(connection, upsert_ip(store.engine.dialect.name), {("b.example", "2001:db8::1"): moment})
 
 
 def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -121,9 +126,10 @@ def export(url: str, path: Path) -> Path:
 
 
 class TestRoundTrip:
+    @pytest.mark.slow
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
-        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 2, 1, 1, RULES, 1, 0, 0]
+        assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 2, 1, 1, RULES, 1, 0, 0, 1]
         with (
             new_database("postgresql", tmp_path) as first,
             new_database("mysql", tmp_path) as second,
@@ -143,6 +149,7 @@ class TestRoundTrip:
 
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_the_next_crawl_gets_ids_of_its_own(self, backend: str, tmp_path: Path) -> None:
         with Store.open(f"sqlite:///{tmp_path}/source.db", scheme=str(Scheme())) as store:
@@ -164,6 +171,7 @@ class TestRoundTrip:
             ids = [row[0] for row in rows_of(url)["page_versions"]]
             assert len(ids) == len(set(ids)) == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS[1:])
     def test_a_crawl_on_the_imported_store_says_the_same(self, backend: str, tmp_path: Path) -> None:
         original = f"sqlite:///{tmp_path}/original.db"
@@ -184,8 +192,21 @@ class TestRoundTrip:
         with Store.open(source, scheme=None) as store, transfer.snapshot_of(store) as connection:
             parts = [len(rows) for _, rows in transfer.stored_rows(connection, asked.append)]
 
-        assert parts == [2, 1000, 1000, 100, 2, 5, 2, 1, 1, RULES, 1]
-        assert asked == [2, 1002, 2002, 2102, 2104, 2109, 2111, 2112, 2113, 2113 + RULES, 2114 + RULES]
+        assert parts == [2, 1000, 1000, 100, 2, 5, 2, 1, 1, RULES, 1, 1]
+        assert asked == [
+            2,
+            1002,
+            2002,
+            2102,
+            2104,
+            2109,
+            2111,
+            2112,
+            2113,
+            2113 + RULES,
+            2114 + RULES,
+            2115 + RULES,
+        ]
 
 
 class TestExport:
@@ -205,13 +226,14 @@ class TestExport:
             "rule_effects": 1,
             "decisions": 0,
             "page_texts": 0,
+            "host_ips": 1,
         }
         assert (header["neardup"], header["scheme"]) == (1, str(Scheme()))
         assert (crawl_row["table"], crawl_row["id"]) == ("crawls", 1)
         assert rows[1]["hash_value"] == "0xffffffffffffffff"
         assert rows[2]["hash_value"] is None
         assert [
-            (row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-8 - RULES : -6 - RULES]
+            (row["page_id"], row["hash_value"], row["own_distance"]) for row in rows[-9 - RULES : -7 - RULES]
         ] == [
             (5, "0x0000000000000005", None),
             (5, "0x0000000000000004", 1),
@@ -345,6 +367,7 @@ class TestRefusals:
         assert message in self.refused(path, target, capsys)
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_a_row_that_the_database_refuses_is_named_on_all_databases(
         self, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], backend: str
@@ -398,9 +421,9 @@ class TestRefusals:
         path = export(source, tmp_path / "n.jsonl")
         whole = path.read_bytes()
         path.write_bytes(whole[:-100])
-        assert f"line {2115 + RULES}: the line is cut off" in self.refused(path, target, capsys)
+        assert f"line {2116 + RULES}: the line is cut off" in self.refused(path, target, capsys)
         path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
-        assert "not complete: 0 rows of rule_effects, its header says 1" in self.refused(path, target, capsys)
+        assert "not complete: 0 rows of host_ips, its header says 1" in self.refused(path, target, capsys)
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
     @pytest.mark.parametrize("damage", ["cut off", "flipped", "not packed"])
@@ -422,6 +445,7 @@ class TestRefusals:
         assert f"{path}, line " in self.refused(path, target, capsys)
         run("db", "import", export(source, tmp_path / "whole.jsonl.gz"), "--database", target)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_a_database_that_is_not_empty(
         self, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], backend: str
@@ -553,7 +577,7 @@ def test_every_line_is_read_once(source: str, tmp_path: Path) -> None:
         ("simhash_values", 100, "2004"), ("duplicate_values", 2, "2104"), ("page_versions", 5, "2106"),
         ("page_links", 2, "2111"), ("page_ranks", 1, "2113"),
         ("document_frequencies", 1, "2114"), ("url_rules", RULES, "2115"),
-        ("rule_effects", 1, str(2115 + RULES)),
+        ("rule_effects", 1, str(2115 + RULES)), ("host_ips", 1, str(2116 + RULES)),
     ]  # fmt: skip
 
 

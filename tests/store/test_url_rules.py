@@ -234,6 +234,7 @@ class TestTwoCrawls:
         assert stored.crawl_id == crawls[1]
         assert stored.learned in list(large.learner.rules())
 
+    @pytest.mark.slow
     def test_at_the_same_time(self, store: Store) -> None:
         hosts = [f"{number}.example" for number in range(20)]
         learned = [taught(None, *hosts, items=items) for items in (12, 30, 20)]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from neardup.collection import bands, clusters, dataset
+from neardup.collection import bands, clusters, dataset, rare_places
 from neardup.detection.detector import DetectorOptions
+from neardup.detection.document_frequencies import DocumentFrequencies
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
-from neardup.detection.headlines import Likeness, compare_many
+from neardup.detection.headlines import Likeness, are_named_apart, compare_many, name_words
+from neardup.detection.own_text import FEWEST_PLACES, LEAST_WHOLE, SHARP_PLACES, OwnText
+from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.fingerprint import sketch
 from neardup.fingerprint.hamming import percentage
 from neardup.text import headline as headlines
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from neardup.collection.clusters import Choice, Found
     from neardup.detection.frequency_kernels import Site
+    from neardup.fingerprint.reader import Reading
 
     Row = dict[str, Any]
 
@@ -41,6 +45,7 @@ def page_rows() -> list[Row]:
     """
     reader = OPTIONS.make_reader()
     made: list[Row] = []
+    readings: list[Reading] = []
     for number, path in enumerate(real_pages()):
         reading = reader.read_html(path.as_uri(), path.read_bytes())
         assert reading.fingerprint is not None
@@ -56,10 +61,33 @@ def page_rows() -> list[Row]:
             "text_digest": reading.text_digest,
             "headline": headlines.to_bytes(reading.headline),
         }
+        readings.append(reading)
         made += [row, {**row, "url": f"{row['url']}?again", "date": None}]
+    for row, rare in zip(made, _rare(made, readings), strict=True):
+        row.update(rare)
     empty = {"url": "http://empty.example/", "host": "empty.example", "features": 0}
     again = {**made[0], "url": made[6]["url"], "date": START + timedelta(days=99)}
     return [{**row, "id": 5 * at} for at, row in enumerate([*made, empty, again])]
+
+
+def _rare(rows: Sequence[Row], readings: Sequence[Reading]) -> list[Row]:
+    """The columns of ``rare/``, as a build makes them of these pages; each reading is that of two rows."""
+    known = DocumentFrequencies()
+    for row, reading in zip(rows[::2], readings, strict=True):
+        known.count(row["host"], reading.shingles, reading.headline)
+    made: list[Row] = []
+    for row, reading in zip(rows[::2], readings, strict=True):
+        host = known.of(row["host"])
+        assert host is not None
+        own = OwnText(reading, host)
+        planes = rare_places.planes_of(own, OPTIONS.sketch_size)
+        rare = {
+            "rare_places": planes.astype("<u8").tobytes(),
+            "rare_limit": host.limit,
+            "is_all_rare": host.pages >= KNOWN_PAGES and own.is_all_rare(),
+        }
+        made += [rare, rare]
+    return made
 
 
 def hosted(rows: Sequence[Row]) -> list[Row]:
@@ -73,10 +101,15 @@ def hosted(rows: Sequence[Row]) -> list[Row]:
 
 
 def write_collection(folder: Path, rows: Sequence[Row], *, files: int = 1, scheme: str = SCHEME) -> None:
-    (folder / "pages").mkdir(parents=True)
+    for below in ("pages", "rare"):
+        (folder / below).mkdir(parents=True)
     for number in range(files):
         table = pa.Table.from_pylist(rows[number::files], schema=dataset.PAGES())
         pq.write_table(table, folder / "pages" / f"{number:06}-0000.parquet")
+        rare = [row for row in rows[number::files] if row.get("rare_places")]
+        if rare:
+            table = pa.Table.from_pylist(rare, schema=dataset.RARE())
+            pq.write_table(table, folder / "rare" / f"{number:06}-0000.parquet")
     state = {"format": dataset.FORMAT, "scheme": scheme, "options": {}, "inputs": [], "complete": True}
     (folder / "collection.json").write_text(json.dumps(state))
 
@@ -105,7 +138,7 @@ class _Sites:
 
 
 def expected(rows: Sequence[Row], choice: Choice) -> Found:
-    """The clusters by plain Python; ``rounds`` is not told."""
+    """The clusters by plain Python; ``judged`` is not told."""
     if choice.last_captures:
         early = datetime.min.replace(tzinfo=UTC)
         captured = sorted(rows, key=lambda row: (row.get("date") or early, row["id"]))
@@ -123,20 +156,21 @@ def expected(rows: Sequence[Row], choice: Choice) -> Found:
     ]
     distinct = sorted(firsts.values())
     chosen = bands.choose(len(distinct), choice.rule.verify, choice.recall, OPTIONS.sketch_size)
-    edges = _edges(order, distinct, _pairs(order, distinct, chosen, choice), choice)
-    canonical: set[int] = set()
-    star: dict[int, tuple[int, int, int]] = {}
-    for at in distinct:
-        above = [(differing, a, distance) for a, differing, distance in edges[at] if a in canonical]
-        if above:
-            star[at] = min(above)
-        else:
-            canonical.add(at)
+    compared = _compared(order, _pairs(order, distinct, chosen, choice), choice, distinct)
+    star = _stars(
+        distinct, ((pair, "") for pair in compared if choice.rule.evidence(pair.whole, pair.likeness))
+    )
+    for _ in range(clusters.MOST_JUDGED):
+        duplicates, before = Counter(a for _, a, *_ in star.values()), star
+        judged = ((pair, _judged(order, pair, duplicates[pair.a], choice)) for pair in compared)
+        star = _stars(distinct, ((pair, evidence) for pair, evidence in judged if evidence is not None))
+        if {b: a for b, (_, a, *_) in star.items()} == {b: a for b, (_, a, *_) in before.items()}:
+            break
     relations = []
     for at, row in enumerate(order):
         if first[at] in star:
-            differing, a, distance = star[first[at]]
-            relations.append((order[a]["id"], row["id"], distance, differing, "whole"))
+            differing, a, distance, evidence = star[first[at]]
+            relations.append((order[a]["id"], row["id"], distance, differing, evidence))
         elif first[at] != at:
             relations.append((order[first[at]]["id"], row["id"], 0, 0, "text"))
     return _tables(rows, sorted(relations, key=lambda relation: relation[1]), chosen)
@@ -160,24 +194,97 @@ def _pairs(
     return {(a, b) for a, b in pairs if _distance(order[a], order[b]) <= choice.rule.max_distance}
 
 
-def _edges(
-    order: Sequence[Row], distinct: Sequence[int], pairs: Iterable[tuple[int, int]], choice: Choice
-) -> dict[int, list[tuple[int, int, int]]]:
-    """Of each page, the earlier ones that it matches: ordinal, places that differ, distance."""
+class _Pair(NamedTuple):
+    """Two pages by their places in the order of pages, and how they compare."""
+
+    a: int
+    b: int
+    differing: int
+    distance: int
+    likeness: Likeness
+
+    @property
+    def whole(self) -> float:
+        return max(0.0, 1.0 - 2.0 * self.differing / OPTIONS.sketch_size)
+
+
+def _compared(
+    order: Sequence[Row], pairs: Iterable[tuple[int, int]], choice: Choice, distinct: Sequence[int]
+) -> list[_Pair]:
     sites = _Sites(order[at] for at in distinct)
-    edges: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for a, b in pairs:
+    found = []
+    for a, b in sorted(pairs):
         one, other = order[a], order[b]
-        differing = (int.from_bytes(one["sketch"]) ^ int.from_bytes(other["sketch"])).bit_count()
-        if 1.0 - 2.0 * differing / OPTIONS.sketch_size < choice.rule.verify:
-            continue
         words = headlines.from_bytes(other["headline"])[np.newaxis]
         (likeness,) = compare_many(
             headlines.from_bytes(one["headline"]), one["host"], words, [other["host"]], sites
         )
-        if likeness is not Likeness.DIFFERENT:
-            edges[b].append((a, differing, _distance(one, other)))
-    return edges
+        differing = (_bits(one["sketch"]) ^ _bits(other["sketch"])).bit_count()
+        found.append(_Pair(a, b, differing, _distance(one, other), likeness))
+    return found
+
+
+def _judged(order: Sequence[Row], pair: _Pair, duplicates: int, choice: Choice) -> str | None:
+    """Why a pair matches if its first page has so many duplicates."""
+    one, other = order[pair.a], order[pair.b]
+    own = Own(
+        _of_rare(one, other, 0, pair.whole),
+        _of_rare(one, other, duplicates, pair.whole),
+        is_all=bool(other.get("is_all_rare")),
+    )
+    return _evidence(order, pair, own, choice)
+
+
+def _evidence(order: Sequence[Row], pair: _Pair, own: Own, choice: Choice) -> str | None:
+    evidence = choice.rule.evidence(pair.whole, pair.likeness, own)
+    names = [
+        (headlines.from_bytes(order[at]["headline"]), name_words(order[at]["url"])) for at in (pair.a, pair.b)
+    ]
+    if evidence is not None and are_named_apart(*names[0], *names[1]):
+        return choice.rule.evidence(pair.whole, Likeness.NAMED_APART, own)
+    return evidence
+
+
+def _stars(
+    distinct: Sequence[int], edges: Iterable[tuple[_Pair, str]]
+) -> dict[int, tuple[int, int, int, str]]:
+    """Of each duplicate: places that differ, canonical page, distance and evidence."""
+    earlier: dict[int, list[tuple[int, int, int, str]]] = defaultdict(list)
+    for pair, evidence in edges:
+        earlier[pair.b].append((pair.differing, pair.a, pair.distance, evidence))
+    found: dict[int, tuple[int, int, int, str]] = {}
+    for at in distinct:
+        above = [edge for edge in earlier[at] if edge[1] not in found]
+        if above:
+            found[at] = min(above)
+    return found
+
+
+def _of_rare(one: Row, other: Row, duplicates: int, whole: float) -> float | None:
+    """The resemblance of what is rare in ``other``, beside so many duplicates; None if it says nothing."""
+    if other.get("rare_places") is None:
+        return None
+    planes = other["rare_places"]
+    size = len(planes) // len(rare_places.BESIDE)
+    rare = 0
+    for place, beside in enumerate(rare_places.BESIDE):
+        rare |= _bits(planes[place * size : (place + 1) * size])
+        if duplicates < other["rare_limit"] + beside:
+            break
+    else:
+        return None
+    number = rare.bit_count()
+    if not FEWEST_PLACES <= number < OPTIONS.sketch_size:
+        return None
+    if number < SHARP_PLACES and whole < LEAST_WHOLE:
+        return 0.0
+    differing = ((_bits(one["sketch"]) ^ _bits(other["sketch"])) & rare).bit_count()
+    x = min(1.0, 2.0 * max(0.0, 1.0 - 2.0 * differing / number) / (1.0 + whole))
+    return x / (2.0 - x)
+
+
+def _bits(data: bytes) -> int:
+    return int.from_bytes(data, "little")
 
 
 def _distance(one: Row, other: Row) -> int:

@@ -16,6 +16,7 @@ from neardup.cli.fetch import fetch
 from neardup.detection.detector import DetectorOptions
 from neardup.store.store import Store
 from neardup.web.app import application
+from neardup.web.checking import KnownPages
 from neardup.web.counting import Figures
 from neardup.web.security import Secret
 from neardup.web.site import Site as Served
@@ -76,6 +77,7 @@ def served(url: str, *, private: bool = True, person: str = "ada") -> Iterator[S
             rule=rule,
             figures=figures,
             trials=trials,
+            known=KnownPages(store, options),
             secret=Secret(TOKEN),
             options=options,
             reader=reader,
@@ -83,7 +85,7 @@ def served(url: str, *, private: bool = True, person: str = "ada") -> Iterator[S
             person=person,
             settings={},
         )
-        figures.wait()
+        figures.stop()
         trials.stop()
 
 

@@ -89,9 +89,21 @@ def test_what_anchors_say(module: ModuleType) -> None:
         "<body><a>no</a><a href='#x'>no</a><a href=''>e</a><a href=x rel='nofollow'>1</a>"
         "<area href=y rel=NOFOLLOW>"
         "<a href=x>2</a><abbr href=z>z</abbr><a href='ä&amp;b'>3</a><!-- <a href=no> -->"
+        "<a rel=nofollow href='v#1'>4</a><a href='v#2' rel=nofollow>5</a><a rel href='y#3'>6</a>"
+        "<a href='w#'>7</a>"
     )
 
-    assert module.anchors(root) == ("/b/", True, {"": False, "x": False, "y": True, "ä&b": False})
+    links = {"": False, "x": False, "y": False, "ä&b": False, "v": True, "w": False}
+    assert module.anchors(root) == ("/b/", True, links)
+
+
+def test_no_more_links_are_remembered_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anchors, "_MOST_REMEMBERED", 3)
+    for number in range(20):
+        page = etree.HTML(f"<a href=a>1</a><a href={number}>2</a><a href=b>3</a>")
+        folder = f"http://a.example/{number % 3}"
+        assert list(links(f"{folder}/x", page)) == [f"{folder}/a", f"{folder}/{number}", f"{folder}/b"]
+        assert sum(map(len, anchors._remembered._by_folder.values())) <= 3
 
 
 def test_twins_agree_on_real_pages() -> None:

@@ -121,7 +121,7 @@ def test_attributes_of_many_elements_are_counted_no_further_than_a_thousand_time
 
     assert reader(limits).read_html(URL, page).distinct_words == 1
     with pytest.raises(PageTooLarge, match="MAX_ATTRIBUTES"):
-        reader(limits).read_html(URL, page + element(1, value='=">"'))
+        reader(limits).read_html(URL, page + element(1, value='="a b c d"'))
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8"])
@@ -169,6 +169,37 @@ def test_the_native_search_for_attributes_is_that_in_python(prefix: str, signs: 
     html = prefix + "".join(signs)
 
     assert may_have_attributes(html, most) is IN_PYTHON(html, most)
+
+
+@given(
+    signs=st.lists(
+        st.sampled_from([*SIGNS, *"<= \"'/", 'a="', "<a ", "b ", "c/", "d='", "\f", "\r"]), max_size=40
+    )
+)
+def test_no_tag_with_more_attributes_is_missed(signs: list[str]) -> None:
+    """The attributes are those that libxml2 finds, however broken the tags are."""
+    html = "".join(signs)
+    for most in (1, 2, 3):
+        try:
+            Limits(attributes=most)._count_attributes(html)
+        except PageTooLarge:
+            assert may_have_attributes(html, most)
+            assert IN_PYTHON(html, most)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        # What pages of today are full of: long values, values with >, scripts that compare.
+        f'<a href="{"x" * 5000}">',
+        f'<a data=\'{{"a": [{"1, " * 100}]}}\' onclick="x => y > z">',
+        f"<script>for(i=0;i<n;i++){{{'a=b+c;' * 1000}}}</script>",
+        "<i x='>'>" * 1000,
+    ],
+)
+def test_long_tags_of_few_attributes_are_not_counted_by_a_second_parser(html: str) -> None:
+    assert not may_have_attributes(html, Limits().attributes)
+    assert not IN_PYTHON(html, Limits().attributes)
 
 
 @with_native

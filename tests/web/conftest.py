@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from neardup.web import background
 from tests.support.crawling import serve
 from tests.support.web import browsing, fill, served
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
     from neardup.web.site import Site as Served
     from tests.support.web import Browser
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _processes_start_quickly() -> None:
+    background.prepare()
 
 
 @pytest.fixture(scope="session")

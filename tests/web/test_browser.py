@@ -18,7 +18,7 @@ import pytest
 from neardup.web import html_report
 from tests.support.crawling import serve
 from tests.support.databases import BACKENDS, new_database
-from tests.support.places import ROOT
+from tests.support.places import PAGES, ROOT
 from tests.support.stores import upgraded
 from tests.support.web import fill, served
 
@@ -128,6 +128,42 @@ def test_from_the_overview_to_a_decision(backend: str, chromium: Browser, tmp_pa
             page.click("nav >> text=Decisions")
             page.click("main button >> text=Undo")
             page.wait_for_selector("text=undone by")
+            assert complaints == []
+            page.context.close()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sliders_and_the_form_that_stores_a_page(backend: str, chromium: Browser, tmp_path: Path) -> None:
+    with new_database(backend, tmp_path) as url, serve() as site:
+        filled(site, upgraded(url))
+        with running(url) as address:
+            page, root, complaints = open_page(chromium, address, java_script_enabled=False)
+            page.goto(f"{root}thresholds")
+            slider = page.get_by_label(re.compile("^Bits that may differ, from"))
+            before = int(page.input_value("#max_distance"))
+            slider.press("Home")
+            assert slider.input_value() == "0"
+            assert page.input_value("#max_distance") == str(before)
+            page.click("text=Show")
+            page.wait_for_selector("text=It would be so")
+            assert page.input_value("#max_distance") == "0"
+            lost = page.locator("dl.figures > div", has_text="duplicates become canonical").locator("dd")
+            assert int(lost.first.text_content() or "0") > 0
+            page.click("button >> text=Apply")
+            page.wait_for_selector("h2 >> text=Applied")
+
+            site.add_folder(PAGES / "clang-15")  # which the crawl has not seen
+            page.click("nav >> text=Compare")
+            page.fill("#url", f"{site.url}/Tooling.html")
+            page.click("main button >> text=Compare")
+            page.wait_for_selector("text=What it took")
+            assert page.locator("text=is stored as").count() == 0
+            page.check("#store")
+            page.click("main button >> text=Compare")
+            page.click("main a >> text=The page")
+            page.wait_for_selector("h1 >> text=Tooling.html")
+            page.click("nav >> text=Crawls")
+            page.wait_for_selector("main tbody tr:first-child >> text=check")
             assert complaints == []
             page.context.close()
 

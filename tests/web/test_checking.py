@@ -59,6 +59,18 @@ def test_a_page_is_stored_when_asked(own_url: str) -> None:
     ] * 3
 
 
+def test_a_page_just_stored_is_compared_with(own_url: str) -> None:
+    fresh = "".join(f"<p>{word} is here</p>" for word in WORDS.split())
+    with served(own_url) as page_site, browsing(page_site) as browser:
+        before = checked(browser.post("/check", html=fresh, headers=JSON))
+        browser.post("/check", html=fresh, url="http://other.example/fresh", store="yes")
+        after = checked(browser.post("/check", html=fresh, headers=JSON))
+
+    assert before["verdict"] == "not a duplicate"
+    assert after["verdict"] == "duplicate"
+    assert after["resembles"][0]["url"] == "http://other.example/fresh"
+
+
 def test_what_a_decision_says_holds_for_a_page_that_is_stored(own_url: str) -> None:
     with served(own_url) as page_site, browsing(page_site) as browser:
         duplicate, canonical = keys(browser, "clang-14/Tooling")

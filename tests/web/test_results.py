@@ -174,6 +174,7 @@ def test_small_answers_leave_at_once() -> None:
     assert asyncio.run(no_delay())
 
 
+@pytest.mark.slow
 def test_command(filled: str, urls: list[str]) -> None:
     server = subprocess.Popen(
         [sys.executable, "-m", "neardup", "serve", "--results", "--database", filled, "--port", "0"],

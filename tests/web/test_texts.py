@@ -87,6 +87,7 @@ def test_a_stored_url_is_fetched_as_it_is_stored(own_url: str) -> None:
     assert "<del>0</del>" in shown.text
 
 
+@pytest.mark.slow
 def test_kept_texts_are_those_that_were_compared(database_url: str) -> None:
     with serve() as site:
         fill(site, upgraded(database_url), NEARDUP_KEEP_TEXT=True)

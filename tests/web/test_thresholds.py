@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crawler.spiders.site import SiteSpider
 from neardup.web.thresholds import DIALS
+from tests.support.crawling import crawl
+from tests.support.places import PAGES
 from tests.support.web import Elements, browsing, keys, served
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from neardup.web.site import Site as Served
-    from tests.support.web import Browser
+from tests.support.web import Browser
 
 JSON = {"Accept": "application/json"}
 
@@ -40,6 +45,33 @@ def test_shown_and_applied(own_url: str) -> None:
     assert (shown["applied"], applied["applied"], shown["judging"]) == (False, True, None)
     assert shown["outcome"]["clusters_then"] == len(after) < before
     assert again["outcome"]["lost"] == 0
+
+
+@pytest.mark.slow
+def test_clusters_that_fall_apart_are_shown(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/n.db"
+    settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": url}
+    crawl(SiteSpider, settings, url=str(PAGES))  # four versions of a manual
+    with served(url) as page_site, browsing(page_site) as browser:
+        found = tried(browser, page_site, max_distance="1")["outcome"]
+        page = browser.get("/thresholds", max_distance="1").text
+
+    assert found["clusters_split"] >= len(found["splits"]) > 0
+    assert ("h3", {"id": "split"}) in Elements(page).met
+    for split in found["splits"]:
+        assert split["pages"] >= 4
+        assert len(split["parts"]) == split["clusters"] == 2
+        assert all(part["canonical_url"] in page for part in split["parts"])
+
+
+def test_what_is_judged_can_be_stopped(page_site: Served, browser: Browser) -> None:
+    assert browser.post("/thresholds", max_distance="5").status_code == 303
+    assert browser.post("/thresholds", max_distance="5", cancel="yes").status_code == 303
+    stopped = browser.json("/thresholds", max_distance="5")
+    again = tried(browser, page_site, max_distance="5")
+
+    assert (stopped["judging"], stopped["outcome"]) == (None, None)
+    assert again["outcome"]["pages"] == 29
 
 
 def test_what_has_changed_meanwhile_is_judged_anew_before_it_is_applied(own_url: str) -> None:

@@ -13,9 +13,9 @@ import pytest
 import sqlalchemy as sa
 
 from neardup.cli.main import main
+from neardup.collection import rethreshold
 from neardup.collection.lookup import Checked, Resemblance
 from neardup.collection.mirrors import Mirror
-from neardup.collection.rethreshold import Example
 from neardup.store import deciding, explore, summary
 from neardup.store.cluster_table import ClusterTable
 from neardup.store.explore import Order
@@ -46,6 +46,13 @@ def test_overview_comes_when_it_is_counted(browser: Browser, page_site: Served) 
     assert share["pages"] == 29
     assert f"{share['duplicates']} of 29 pages" in counted.text
     assert data["counting"] is None
+
+
+def test_the_newest_crawl_is_told_before_anything_is_counted(browser: Browser) -> None:
+    told = browser.json("/")  # which waits for nothing
+
+    assert (told["newest"]["pages"], told["newest"]["crawl_id"]) == (29, 1)
+    assert told["running"] == []
 
 
 def test_clusters_with_each_filter(browser: Browser, page_site: Served) -> None:
@@ -233,6 +240,7 @@ def test_lists_go_on_by_key(browser: Browser, monkeypatch: pytest.MonkeyPatch) -
     assert "Go on" in browser.get("/clusters").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", MYSQL_SLOWLY)
 def test_clusters_by_pagerank(
     backend: str, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -317,11 +325,11 @@ def test_manual_describes_the_json_of_every_view() -> None:
     assert rows == list(_LOOKING)
     every = {
         one
-        for module in (explore, summary, deciding, checking)
+        for module in (explore, summary, deciding, checking, rethreshold)
         for one in vars(module).values()
         if is_dataclass(one) and getattr(one, "__module__", "") == module.__name__
     }
-    others = {Checked, Resemblance, Example, Mirror}
+    others = {Checked, Resemblance, Mirror}
     assert shown == every - {explore.Listed, summary.Part} | others
 
 
