@@ -64,8 +64,12 @@ def proposals(one: str, other: str) -> Iterator[Proposal]:
     # Numbers first: they vary more often than words do.
     for token in sorted(common, key=lambda token: (not token.isdigit(), token))[:_MOST_TOKENS]:
         ways = sorted(tail.replace(token, VARIES) for tail in tails)
-        if ways[0] != ways[1]:
-            yield Proposal(_BETWEEN.join(ways), hash((one[:start], token)))
+        proposal = Proposal(_BETWEEN.join(ways), hash((one[:start], token)))
+        # Of "{}" and "{}-" both ways fit "1-": such a rule could not tell which one a text is written in.
+        if ways[0] != ways[1] and all(
+            around(proposal.value, text) == proposal.around for text in (one, other)
+        ):
+            yield proposal
 
 
 def around(value: str, text: str) -> int:

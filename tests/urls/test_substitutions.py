@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.urls.host_rules import MOST_SUBSTITUTIONS, MOST_VOTED
@@ -99,8 +99,13 @@ def test_proposals_are_bounded() -> None:
     assert len(learner._hosts["a.example"]._proposed) <= MOST_VOTED
 
 
+def test_ways_that_fit_one_text_both_are_not_proposed() -> None:
+    assert not list(proposals("/1", "/1-"))
+
+
 @given(st.text("ab1_-/?=&{}%", max_size=12), st.text("ab1_-/?=&{}%", max_size=12))
+@example("1", "1-")
 def test_what_is_proposed_holds_of_the_pair(one: str, other: str) -> None:
     one, other = f"/{one}", f"/{other}"
     for proposal in proposals(one, other):
-        assert around(proposal.value, one) == around(proposal.value, other) != 0
+        assert around(proposal.value, one) == around(proposal.value, other) == proposal.around != 0
