@@ -27,7 +27,6 @@ _SHOWN_CHARACTERS = 200
 _ROW_BYTES = 1_000
 """Of a page, about, beside its URL."""
 
-
 _OTHERS = ("links", "page_links", "flags", "soft_404", "reconciled", "frequencies", "rules", "ips")
 """What a batch has beside visits, by the names of its fields."""
 
@@ -57,9 +56,7 @@ class Batch:
     ips: dict[tuple[str, str], datetime] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        of_pages = len(self.visits) + len(self.links) + len(self.page_links)
-        of_some = len(self.flags) + len(self.soft_404) + len(self.reconciled)
-        return of_pages + of_some + len(self.frequencies) + len(self.rules) + len(self.ips)
+        return len(self.visits) + sum(len(getattr(self, name)) for name in _OTHERS)
 
     @property
     def stands_alone(self) -> bool:
@@ -99,15 +96,9 @@ def split(everything: Batch) -> tuple[Batch, Batch]:
     pages = list(everything.visits)[:MOST_ROWS]
     now = Batch({page: everything.visits.pop(page) for page in pages})
     if not everything.visits:
-        now.links, everything.links = everything.links, {}
-        now.page_links, everything.page_links = everything.page_links, {}
-        now.flags, everything.flags = everything.flags, {}
-        now.soft_404, everything.soft_404 = everything.soft_404, {}
-        now.reconciled, everything.reconciled = everything.reconciled, {}
-        now.frequencies, everything.frequencies = everything.frequencies, {}
-        now.ips, everything.ips = everything.ips, {}
-        some = list(everything.rules)[:MOST_ROWS]
-        now.rules = {rule: everything.rules.pop(rule) for rule in some}
+        for name in _OTHERS:
+            rows = getattr(everything, name)
+            setattr(now, name, {key: rows.pop(key) for key in list(rows)[:MOST_ROWS]})
     return now, everything
 
 
