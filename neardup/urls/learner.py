@@ -160,8 +160,9 @@ class Learner:
                 self._memory.put(place.bucket, page)
         if not explained:
             self._explain(host, parts, page)
-        if _soft_404s(parts) in host.contexts:
-            self.generation += host.count(_soft_404s(parts), page, None, hash(parts.segments[:-1]))
+        soft_404s = _soft_404s(parts)
+        if soft_404s in host.contexts:
+            self.generation += host.count(soft_404s, page, None, hash(parts.segments[:-1]))
         if not known:
             self._memory.add_page(key, page)
             host.pages.append(page)
