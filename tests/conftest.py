@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.machinery import EXTENSION_SUFFIXES
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["database_url"]
 
-# A machine may be busy: no example has a time limit.
-settings.register_profile("neardup", deadline=None)
+# A machine may be busy: no example has a time limit. The same commit gets the same examples, so that who
+# changes something is not told of a fault that was there before. `explore` looks for such faults.
+settings.register_profile("neardup", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1_000)
 settings.load_profile("neardup")
 
 
@@ -44,6 +46,12 @@ def _no_project() -> None:
 
 collect_ignore = ["support"]
 """No tests are in it, and spiders that need packages which are not always there."""
+
+
+@pytest.fixture
+def addon(tmp_path: Path) -> dict[str, Any]:
+    """The settings of a crawl that has neardup switched on, and nothing else of it set but the database."""
+    return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db"}
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.crawling import Crawl, crawl
 from tests.support.sites import items, spiders
 from tests.support.sites.endless import BeyondTheLast, Calendar
+from tests.support.sites.in_process import crawl_served
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
@@ -51,28 +51,17 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def addon(tmp_path: Path) -> dict[str, Any]:
-    return {
-        "ADDONS": {"neardup.Addon": 500},
-        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
-    }
-
-
 def run(served: Served, settings: dict[str, Any], *, spider: str | None = None, **arguments: str) -> Outcome:
     """Crawl a site in this process."""
-    site = served.site
-    served.begin()
-    limits = {"CLOSESPIDER_PAGECOUNT": site.most_requests} if site.most_requests else {}
     # Breadth first would find the listings of a shop one after the other; depth first, as Scrapy does it, is
     # harder.
     lifo = "scrapy.squeues.LifoMemoryQueue"
-    done: Crawl = crawl(
-        _SPIDERS[spider or site.spider],
-        {"LOG_LEVEL": "INFO", "SCHEDULER_MEMORY_QUEUE": lifo, **limits, **settings},
-        **{"start": served.start, **site.arguments, **arguments},
+    return crawl_served(
+        served,
+        {"LOG_LEVEL": "INFO", "SCHEDULER_MEMORY_QUEUE": lifo, **settings},
+        _SPIDERS[spider or served.site.spider],
+        **{**served.site.arguments, **arguments},
     )
-    return Outcome(list(served.log), done.items, done.stats)
 
 
 def as_texts(done: Outcome) -> list[str]:

@@ -11,18 +11,16 @@ from neardup.cli.main import main
 from neardup.store.schema import simhash_values
 from neardup.store.store import Store
 from neardup.urls.rules import Slot, State
-from tests.support.crawling import crawl
-from tests.support.sites import spiders
 from tests.support.sites.cms import Forum
 from tests.support.sites.declaring import Declaring, Regions
-from tests.support.sites.processes import Outcome
-from tests.support.sites.served import Ask, MadeSite, serve_site
+from tests.support.sites.in_process import crawl_site
 from tests.support.sites.sessions import SessionIds
 from tests.support.stores import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+    from tests.support.sites.served import Ask
 
 
 def thread(ask: Ask) -> str:
@@ -39,18 +37,6 @@ WRONG: dict[str, Callable[[Ask], str]] = {
 }
 
 
-@pytest.fixture
-def addon(tmp_path: Path) -> dict[str, Any]:
-    return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db"}
-
-
-def run(site: MadeSite, settings: dict[str, Any]) -> Outcome:
-    with serve_site(site) as served:
-        served.begin()
-        done = crawl(spiders.FollowSpider, settings, start=served.start)
-        return Outcome(list(served.log), done.items, done.stats)
-
-
 def declared(settings: dict[str, Any]) -> dict[str, str | None]:
     """By the path of each page: the path of the page that it calls its canonical one."""
     page = simhash_values.c
@@ -65,7 +51,7 @@ def declared(settings: dict[str, Any]) -> dict[str, str | None]:
 def test_what_is_wrong_loses_nothing(wrong: str, predict: str, addon: dict[str, Any]) -> None:
     for number, site in enumerate((Forum(40), SessionIds(20))):
         url = addon["NEARDUP_DATABASE_URL"].replace("neardup.db", f"{number}.db")
-        done = run(
+        done = crawl_site(
             Declaring(site, WRONG[wrong]),
             addon | {"NEARDUP_PREDICT": predict, "NEARDUP_DATABASE_URL": url},
         )
@@ -78,11 +64,11 @@ def test_what_is_wrong_loses_nothing(wrong: str, predict: str, addon: dict[str, 
 def test_a_wrong_one_for_all_pages_loses_nothing(addon: dict[str, Any]) -> None:
     site = Forum(20)
 
-    assert run(Declaring(site, WRONG["the first page"]), addon).found == site.keys
+    assert crawl_site(Declaring(site, WRONG["the first page"]), addon).found == site.keys
 
 
 def test_is_stored_counted_and_shown(addon: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    done = run(Declaring(Forum(10), thread), addon)
+    done = crawl_site(Declaring(Forum(10), thread), addon)
     found = declared(addon)
 
     naming = {path: said for path, said in found.items() if said is not None}
@@ -99,9 +85,9 @@ def test_is_stored_counted_and_shown(addon: dict[str, Any], capsys: pytest.Captu
 
 
 def test_versions_for_other_regions_are_no_copies(addon: dict[str, Any]) -> None:
-    silent = run(Regions(tells=False), addon)
+    silent = crawl_site(Regions(tells=False), addon)
     other = addon | {"NEARDUP_DATABASE_URL": addon["NEARDUP_DATABASE_URL"].replace("neardup.db", "other.db")}
-    telling = run(Regions(), other)
+    telling = crawl_site(Regions(), other)
 
     def active(settings: dict[str, Any]) -> int:
         with Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store:

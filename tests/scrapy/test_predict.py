@@ -48,7 +48,7 @@ from tests.support.crawling import crawl
 from tests.support.sites import spiders
 from tests.support.sites.cms import Forum
 from tests.support.sites.endless import Calendar
-from tests.support.sites.processes import Outcome
+from tests.support.sites.in_process import crawl_served
 from tests.support.sites.served import Served, serve_site
 from tests.support.sites.sessions import SessionIds
 from tests.support.sites.shop import Shop
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from tests.support.sites.processes import Outcome
     from tests.support.sites.served import MadeSite
 
 
@@ -517,22 +518,10 @@ def test_where_nothing_can_be_audited_a_warning_says_so(
     assert f"NEARDUP_LOSS_BUDGET is not heeded, and the crawl makes all requests: {reason}" in caplog.text
 
 
-@pytest.fixture
-def addon(tmp_path: Path) -> dict[str, Any]:
-    return {
-        "ADDONS": {"neardup.Addon": 500},
-        "NEARDUP_PREDICT": "defer",
-        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
-    }
-
-
 def run(served: Served, settings: dict[str, Any]) -> Outcome:
-    served.begin()
     # Depth first, as Scrapy does it; and several at a time.
     order = {"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.LifoMemoryQueue", "CONCURRENT_REQUESTS": 8}
-    limits = {"CLOSESPIDER_PAGECOUNT": served.site.most_requests} if served.site.most_requests else {}
-    done = crawl(spiders.FollowSpider, {**order, **limits, **settings}, start=served.start)
-    return Outcome(list(served.log), done.items, done.stats)
+    return crawl_served(served, {**order, **settings})
 
 
 def predicted(done: Outcome, name: str = "") -> int:

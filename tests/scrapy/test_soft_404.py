@@ -15,26 +15,12 @@ from neardup.urls.rules import Slot
 from tests.support.crawling import crawl
 from tests.support.sites import spiders
 from tests.support.sites.dead_links import DeadLinks
-from tests.support.sites.processes import Outcome
+from tests.support.sites.in_process import crawl_site
 from tests.support.sites.served import serve_site
 from tests.support.stores import rules_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.sites.served import MadeSite
-
-
-@pytest.fixture
-def addon(tmp_path: Path) -> dict[str, Any]:
-    return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db"}
-
-
-def run(site: MadeSite, settings: dict[str, Any]) -> Outcome:
-    with serve_site(site) as served:
-        served.begin()
-        done = crawl(spiders.FollowSpider, settings, start=served.start)
-        return Outcome(list(served.log), done.items, done.stats)
+    from tests.support.sites.processes import Outcome
 
 
 def marked(settings: dict[str, Any]) -> set[str]:
@@ -77,7 +63,7 @@ def test_all_are_marked_and_nothing_else(
 ) -> None:
     site = DeadLinks(missing=missing)
     with caplog.at_level("INFO"):
-        done = run(site, addon)
+        done = crawl_site(site, addon)
 
     assert done.found == site.keys
     assert len(dead(done)) == 120
@@ -98,7 +84,7 @@ def test_all_are_marked_and_nothing_else(
 
 def test_a_site_that_says_404_is_asked_for_nothing(addon: dict[str, Any]) -> None:
     site = DeadLinks(missing="404")
-    done = run(site, addon)
+    done = crawl_site(site, addon)
 
     assert done.found == site.keys
     assert probes(done, site) == []
@@ -108,7 +94,7 @@ def test_a_site_that_says_404_is_asked_for_nothing(addon: dict[str, Any]) -> Non
 @pytest.mark.parametrize("predict", ["off", "record"])
 def test_no_probe_is_made_where_nothing_is_deferred(predict: str, addon: dict[str, Any]) -> None:
     site = DeadLinks()
-    done = run(site, addon | {"NEARDUP_PREDICT": predict})
+    done = crawl_site(site, addon | {"NEARDUP_PREDICT": predict})
 
     assert done.found == site.keys
     assert probes(done, site) == []
@@ -122,7 +108,7 @@ def test_robots_txt_may_forbid_probes(forbids: bool, addon: dict[str, Any]) -> N
     site = DeadLinks(robots=f"User-agent: *\n{allowed}{folders}")
     if not forbids:
         site = DeadLinks(robots="User-agent: *\nDisallow: /private/\n")
-    done = run(site, addon | {"ROBOTSTXT_OBEY": True})
+    done = crawl_site(site, addon | {"ROBOTSTXT_OBEY": True})
 
     assert done.found == site.keys
     assert len(dead(done)) == 120
@@ -131,7 +117,7 @@ def test_robots_txt_may_forbid_probes(forbids: bool, addon: dict[str, Any]) -> N
 
 def test_what_a_heading_tells_apart_is_not_marked(addon: dict[str, Any]) -> None:
     site = DeadLinks(missing="echo")
-    done = run(site, addon)
+    done = crawl_site(site, addon)
 
     assert done.found == site.keys
     assert marked(addon) == set()
