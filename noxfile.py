@@ -44,6 +44,7 @@ needs a reactor. They take two minutes.
 SANITIZED = [
     "tests/test_native.py",
     "tests/faults/test_fuzz.py",
+    "tests/scrapy/test_page_links.py",
     *(f"tests/{room}" for room in ("text", "fingerprint", "index", "collection", "detection", "evaluation")),
 ]
 NOT_SANITIZED = [
