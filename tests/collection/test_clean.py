@@ -488,6 +488,7 @@ class TestIndex:
         assert "clean/tantivy: " in told_of
         assert "If the index is damaged, delete the folder" in told_of
 
+    @pytest.mark.slow
     def test_an_index_goes_on_where_it_was_killed(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -262,7 +262,7 @@ class TestPairs:
     def test_any_values(self, values: Values, max_distance: int) -> None:
         same(pairs.pairs(values, max_distance=max_distance), PAIRS.pairs(values, max_distance=max_distance))
 
-    @pytest.mark.parametrize("max_distance", [1, 3, 6])
+    @pytest.mark.parametrize("max_distance", [1, 3, pytest.param(6, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("seed", range(2))
     def test_groups_that_are_divided(self, seed: int, max_distance: int) -> None:
         values, rows = skewed(seed, 5000), np.arange(5000, dtype=np.uint32)
@@ -279,7 +279,7 @@ class TestPairs:
         same(*found)
         same(*arranged)
 
-    @pytest.mark.parametrize("sets", [1, 4, 17])
+    @pytest.mark.parametrize("sets", [1, 4, pytest.param(17, marks=pytest.mark.slow)])
     def test_sets_and_dividing(self, sets: int) -> None:
         values = skewed(5, 20_000)
         (chosen, left), (twins, twin_left) = (made.choose_sets(values, 0xF0, sets) for made in (pairs, PAIRS))

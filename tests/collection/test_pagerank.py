@@ -74,6 +74,7 @@ class TestGraph:
         assert found.error < EXACT
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.slow
     def test_a_node_of_a_million_links(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(link_graph, "_LINKS_AT_ONCE", 1 << 16)
         nodes = 1_000_001

@@ -91,6 +91,7 @@ def test_more_pairs_than_there_is_room_for_at_first() -> None:
     assert joined(sets, 1.0) == dict.fromkeys(itertools.combinations(range(100), 2), 1.0)
 
 
+@pytest.mark.slow
 def test_exactly_at_the_cut_is_in_and_just_below_is_out() -> None:
     # (7/25) · 25 is more than 7 in floating point, and so it is with others of these fractions.
     for either in range(1, 60):

@@ -103,6 +103,7 @@ def test_what_was_learned_before_never_keeps_a_search_from_its_end(threshold: fl
     assert 0.0 < index.learned[0] <= 1.0
 
 
+@pytest.mark.slow
 def test_searches_that_need_no_other_leaf_do_not_spoil_those_that_do() -> None:
     rng = np.random.default_rng(3)
     index = PSMIndex(max_distance=3, recall=0.8)
@@ -183,6 +184,7 @@ def test_an_index_and_its_copy_go_their_own_ways(copied_by: Callable[[PSMIndex],
 
 
 @pytest.mark.skipif(not native.available or sys.platform != "linux", reason="the limit is of Linux")
+@pytest.mark.slow
 def test_an_index_without_memory_keeps_what_it_has() -> None:
     program = """
 import resource

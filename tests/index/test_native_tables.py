@@ -72,7 +72,7 @@ def assert_same(ours: Any, other: Any) -> None:
         assert getattr(ours, count) == getattr(other, count)
 
 
-@pytest.mark.parametrize("max_distance", [0, 3, 8])
+@pytest.mark.parametrize("max_distance", [0, 3, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_indexes_of_real_fingerprints(kind: str, max_distance: int, real: npt.NDArray[np.uint64]) -> None:
     stored = copies(real, 4000)

@@ -418,4 +418,4 @@ class TablesAgainstScan(RuleBasedStateMachine):
 
 
 TestTablesAgainstScan = TablesAgainstScan.TestCase
-TestTablesAgainstScan.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestTablesAgainstScan.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)

@@ -133,6 +133,7 @@ def everything() -> list[str]:
     return [chr(code) for code in range(1, sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 
 
+@pytest.mark.slow
 def test_invisible_characters_and_white_space_are_those_of_unicode() -> None:
     ignorable = regex.compile(r"[\p{Default_Ignorable_Code_Point}--[\u115F\u1160\u3164\uFFA0]]", regex.V1)
     root = etree.Element("p")
@@ -217,7 +218,13 @@ def assert_same_words(characters: list[str], pattern: str) -> None:
         raise AssertionError(f"{pattern}: {wrong}")
 
 
-@pytest.mark.parametrize("pattern", BESIDE_OTHERS)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        pattern if "入" in pattern else pytest.param(pattern, marks=pytest.mark.slow)
+        for pattern in BESIDE_OTHERS
+    ],
+)
 def test_words_of_characters_that_are_not_just_letters(pattern: str) -> None:
     plain = {0, characters.WORD, characters.WORD | 1}
     chosen = []
@@ -236,6 +243,7 @@ def test_words_of_all_characters(pattern: str) -> None:
     assert_same_words(everything(), pattern)
 
 
+@pytest.mark.slow
 def test_a_text_without_suspects_is_in_nfc() -> None:
     # What stands second in a composition may join with what comes before, and Hangul is composed by rule.
     second = {chr(code) for code in (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))}
@@ -326,6 +334,7 @@ for features in ("word-tf", "word-log-tf", "shingle-3", "shingle-10"):
 """
 
 
+@pytest.mark.slow
 def test_whatever_the_instructions_a_page_is_read_as_the_twins_read_it() -> None:
     paths = "\n".join(str(path) for path in real_pages()[::7])
 

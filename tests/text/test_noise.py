@@ -107,6 +107,7 @@ def test_invisible_differences_leave_the_fingerprint_as_it_is(noise: str) -> Non
         assert (verdict.kind, verdict.distance, verdict.resemblance) == (Kind.DUPLICATE, 0, 1.0), page
 
 
+@pytest.mark.slow
 def test_combinations() -> None:
     longer = [
         page for page in LONG_ENOUGH if len(words(text_of_bytes(page.read_bytes()))) >= 2 * FEWEST_WORDS

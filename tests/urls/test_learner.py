@@ -390,6 +390,7 @@ def test_hostile_urls_teach_nothing_and_cost_nothing() -> None:
     assert list(learner.rules()) == before
 
 
+@pytest.mark.slow
 def test_the_memory_of_pages_is_bounded() -> None:
     learner = Learner(most_pages=100)
     tracemalloc.start()
