@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -101,14 +102,20 @@ def rows_of(url: str) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "n.db"
+    with Store.open(f"sqlite:///{path}", scheme=str(Scheme())) as store:
+        fill(store)
+    return path
+
+
 @pytest.fixture
-def source(tmp_path: Path) -> str:
+def source(filled: Path, tmp_path: Path) -> str:
+    """A filled store that is the test's own."""
     folder = tmp_path / "source"
     folder.mkdir()
-    url = f"sqlite:///{folder}/n.db"
-    with Store.open(url, scheme=str(Scheme())) as store:
-        fill(store)
-    return url
+    return f"sqlite:///{shutil.copy(filled, folder)}"
 
 
 @pytest.fixture
