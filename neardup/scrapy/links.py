@@ -76,6 +76,9 @@ Some wait half a band earlier than the others, at a stop of the audit.
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
 
+_OF_WAITING = frozenset({CLUSTER, CHAIN, BAND, PREDICTED, AUDITED})
+"""What the meta of a request says of how it waits; of no other request is this true."""
+
 _EXAMPLES = 5
 
 
@@ -284,6 +287,9 @@ class PageLinks:
     def __init__(self, links: Links, response: Response, verdict: Verdict | None) -> None:
         self._links = links
         self._response = response
+        asked = response.request.url if response.request else response.url
+        self._own_urls = {page_url(response.url), page_url(asked)}
+        self._callback = response.request.callback if response.request else None
         self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
         self._new: list[str] = []
@@ -292,12 +298,12 @@ class PageLinks:
     def lets_pass(self, request: Request) -> bool:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
         links, verdict = self._links, self.verdict
-        same_page = self._is_same_page(request)
+        same_page = page_url(request.url) in self._own_urls
         is_link = not same_page and self._is_link(request)
         if not same_page:
             # Copied from the response's, they would be counted for the wrong cluster.
-            for key in (CLUSTER, CHAIN, BAND, PREDICTED, AUDITED):
-                request.meta.pop(key, None)
+            for key in _OF_WAITING & request.meta.keys():
+                del request.meta[key]
             if AUDITED in self._response.meta:
                 request.meta[AUDITED] = self._response.meta[AUDITED]
         if is_link and links.marks and request.meta.get("neardup") is not False:
@@ -350,28 +356,18 @@ class PageLinks:
             led = endless.compare(cluster, of, text(), new_links=bool(self._new))
         return cluster if endless.led(cluster, led) else None
 
-    def _is_same_page(self, request: Request) -> bool:
-        response = self._response
-        asked = response.request.url if response.request else response.url
-        return page_url(request.url) in {page_url(response.url), page_url(asked)}
-
     def _is_link(self, request: Request) -> bool:
         """Whether a request for another page is a link to it: not a form, and not what completes an item."""
         return not (
             request.dont_filter
             or request.method != "GET"
-            or (self._is_of_another_callback(request) and _carries_an_item(request))
+            or (request.callback != self._callback and _carries_an_item(request))
         )
-
-    def _is_of_another_callback(self, request: Request) -> bool:
-        came_from = self._response.request
-        return request.callback != (came_from.callback if came_from else None)
 
 
 def _released(held: Held) -> Request:
     """A copy of a request that was held back, to be made in its turn."""
-    of_waiting = {CLUSTER, CHAIN, BAND, PREDICTED, AUDITED}
-    meta = {name: value for name, value in held.request.meta.items() if name not in of_waiting}
+    meta = {name: value for name, value in held.request.meta.items() if name not in _OF_WAITING}
     return held.request.replace(priority=held.priority, dont_filter=True, meta=meta | {RELEASED: True})
 
 
