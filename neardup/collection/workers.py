@@ -1,15 +1,18 @@
 """Processes that do tasks, one a core.
 
-They end when the process that started them does, whatever has ended it: what is done is in files by then.
+They end at once when the process that started them does, whatever has ended it. What is done is in files or
+in the database by then.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from contextlib import closing
 from itertools import islice
 from multiprocessing.connection import wait
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 from neardup.errors import NeardupError
@@ -121,6 +124,7 @@ def preload(modules: list[str]) -> None:
 
 def _serve(connection: Connection, make: Callable[[], Work]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the one who started us ends us
+    Thread(target=_end_with_the_one_who_started_us, daemon=True).start()
     work = make()
     try:
         while True:
@@ -132,3 +136,11 @@ def _serve(connection: Connection, make: Callable[[], Work]) -> None:
             connection.send(answer)
     except (EOFError, OSError):
         return  # whoever started us is gone
+
+
+def _end_with_the_one_who_started_us() -> None:
+    """A task that computes for minutes, or waits for a database, would not learn of the end."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)

@@ -7,9 +7,11 @@ same time. Pages are named by their keys, in hexadecimal: a URL may have any len
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import quote
 
 import numpy as np
 from sqlalchemy import func, or_, select, true
@@ -42,6 +44,12 @@ ROWS = 50
 
 _SEARCHED = 50_000
 """Pages whose URLs one search looks at."""
+
+_GROUPED = 50_000
+"""Duplicates that a database may group while somebody waits: some 60 ms."""
+
+_COUNTED = 100_000
+"""Pages of crawls without an end that are counted while somebody waits: some 40 ms."""
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 
@@ -88,8 +96,14 @@ class ClusterFilters:
 
     @property
     def has_index(self) -> bool:
-        """Whether the database finds such clusters quickly. Else a table of all clusters does."""
-        return self.kind is None and self.order is not Order.PAGERANK
+        """Whether the database finds such clusters quickly, however many there are."""
+        limits = (self.host, self.kind, self.crawl, self.least, self.most)
+        return self.order in {Order.OLDEST, Order.NEWEST} and limits.count(None) == len(limits)
+
+    @property
+    def need_table(self) -> bool:
+        """Whether only a table of all clusters finds such clusters."""
+        return self.kind is not None or self.order is Order.PAGERANK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +119,7 @@ class ClusterRow:
     first_seen: datetime
     last_seen: datetime
     flagged_at: datetime | None
+    soft_404: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +223,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlRow:
-    """A crawl. Of one that runs, pages and duplicates are those that are stored so far."""
+    """A crawl. Of one that has not ended, pages and duplicates are those that are stored so far.
+
+    ``counted_all``: whether there are no more than are counted.
+    """
 
     crawl_id: int
     spider: str
@@ -218,6 +236,7 @@ class CrawlRow:
     pages: int
     new: int | None
     duplicates: int
+    counted_all: bool
     links_withheld: int | None
     requests_saved: int | None
 
@@ -247,7 +266,7 @@ def page_key(key: str) -> bytes | None:
 def clusters(connection: Connection, filters: ClusterFilters, after: str | None = None) -> Listed[ClusterRow]:
     """Some of the clusters; ``after`` is that of the part before.
 
-    The filters must be those that :attr:`ClusterFilters.has_index` tells of.
+    The filters must not be those that :attr:`ClusterFilters.need_table` tells of.
     """
     size = func.count()
     grouped = select(_relation.actual_hash_id.label("canonical_id"), size.label("size")).group_by(
@@ -265,6 +284,11 @@ def clusters(connection: Connection, filters: ClusterFilters, after: str | None 
     query = _sorted(grouped, size, filters.order, after).limit(ROWS + 1)
     found = [(row.canonical_id, row.size, row.size) for row in connection.execute(query)]
     return _cluster_rows(connection, found)
+
+
+def groups_quickly(connection: Connection) -> bool:
+    """Whether there are so few duplicates that :func:`clusters` is quick with any filters."""
+    return _count(connection, select(_relation.id), most=_GROUPED) < _GROUPED
 
 
 def clusters_of(
@@ -352,6 +376,7 @@ def _cluster_row(page: PageRow, duplicates: int, pagerank: float | None) -> Clus
         first_seen=page.first_seen,
         last_seen=page.last_seen,
         flagged_at=page.flagged_at,
+        soft_404=page.soft_404,
     )
 
 
@@ -463,29 +488,38 @@ def crawl_list(connection: Connection, after: str | None = None) -> Listed[Crawl
     last = _numbers(after, 1)
     query = select(crawls).where(true() if last is None else crawls.c.id < last[0])
     found = connection.execute(query.order_by(crawls.c.id.desc()).limit(ROWS + 1)).all()
-    rows = [_crawl_row(connection, row) for row in found[:ROWS]]
+    shown = found[:ROWS]
+    without_end = sum(row.finished_at is None for row in shown)
+    rows = [_crawl_row(connection, row, most=_COUNTED // max(1, without_end)) for row in shown]
     return Listed(rows, str(rows[-1].crawl_id) if len(found) > ROWS else None)
 
 
-def _crawl_row(connection: Connection, row: Row[Any]) -> CrawlRow:
-    """Sums are kept with a crawl at its end. Until then, rows are counted by an index."""
-    pages, duplicates = row.pages, row.duplicates
+def _crawl_row(connection: Connection, row: Row[Any], *, most: int) -> CrawlRow:
+    """Sums are kept with a crawl at its end. Until then, rows are counted by an index, so many at most."""
+    pages, duplicates, counted_all = row.pages or 0, row.duplicates or 0, True
     if row.finished_at is None:
-        seen = select(func.count()).select_from(simhash_values).where(_page.last_crawl_id == row.id)
-        found = select(func.count()).select_from(duplicate_values).where(_relation.crawl_id == row.id)
-        pages, duplicates = connection.execute(seen).scalar(), connection.execute(found).scalar()
+        pages = _count(connection, select(_page.id).where(_page.last_crawl_id == row.id), most=most)
+        duplicates = _count(connection, select(_relation.id).where(_relation.crawl_id == row.id), most=most)
+        counted_all = max(pages, duplicates) < most
     return CrawlRow(
         crawl_id=row.id,
         spider=row.spider,
         started_at=row.started_at,
         finished_at=row.finished_at,
         finish_reason=row.finish_reason,
-        pages=pages or 0,
+        pages=pages,
         new=row.new,
-        duplicates=duplicates or 0,
+        duplicates=duplicates,
+        counted_all=counted_all,
         links_withheld=row.links_withheld,
         requests_saved=row.requests_saved,
     )
+
+
+def _count(connection: Connection, rows: Select[Any], *, most: int) -> int:
+    """How many rows there are, as far as somebody wants to know."""
+    query = select(func.count()).select_from(rows.limit(most).subquery())
+    return connection.execute(query).scalar_one()
 
 
 def search(connection: Connection, text: str, after: str | None = None) -> Found:
@@ -502,9 +536,11 @@ def search(connection: Connection, text: str, after: str | None = None) -> Found
     end = connection.execute(nth).scalar()
     if end is not None:
         looked_at &= _page.id <= end
+    # Letters of other scripts stand in most URLs as their bytes.
+    lowered, parts = func.lower(_page.actual_url), {text.lower(), _encoded(text).lower()}
     query = (
         select(_page.id, _page.url_key, _page.actual_url, _page.kind)
-        .where(looked_at, func.lower(_page.actual_url).contains(text.lower(), autoescape=True))
+        .where(looked_at, or_(*(lowered.contains(part, autoescape=True) for part in parts)))
         .order_by(_page.id)
         .limit(ROWS)
     )
@@ -518,6 +554,11 @@ def search(connection: Connection, text: str, after: str | None = None) -> Found
         if row.id not in {one.page_id for one in exact}
     ]
     return Found(Listed(pages, None if searched_all else str(next_id)), searched_all)
+
+
+def _encoded(text: str) -> str:
+    """A text as a URL has it, all ASCII left as it is."""
+    return quote(text, safe=string.printable, errors="surrogatepass")
 
 
 def _versions(connection: Connection, page_id: int, last: tuple[int, ...] | None) -> Listed[VersionRow]:

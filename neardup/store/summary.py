@@ -69,14 +69,19 @@ class CrawlFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRule:
-    """A rule of URLs that counts, or did."""
+    """A rule of URLs that counts, or did: what does not matter on a host, and where, "" for everywhere.
+
+    ``example`` is the URL of a page, ``copy_of`` that of the page that it is a copy of; "" if there is none.
+    """
 
     host: str
-    text: str
+    says: str
+    where: str
     state: str
     trials: float
     hits: float
     example: str
+    copy_of: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +116,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """The pages of a host, and its folders with most pages."""
+    """The pages of a host, how many of them are soft 404s, and its folders with most pages."""
 
     pages: reports.Share
+    soft_404s: int
     folders: Part[reports.Share]
 
 
@@ -132,6 +138,7 @@ def summarise(
         across_hosts = counted("sites", lambda on: reports.across_hosts(on, _ALL))
         newest, new_count, new_pages = counted("new pages", lambda on: figures.new_pages(on, limit=ROWS))
         days = counted("days", figures.by_day)
+        soft_404s = counted("soft 404s", lambda on: reports.soft_404s(on, _ALL))
         summary = Summary(
             location=store.location,
             made_at=datetime.now(UTC),
@@ -151,17 +158,22 @@ def summarise(
             curve=counted("requests", figures.curve),
             clusters=counted("largest clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
             flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
-            soft_404s=_first(counted("soft 404s", lambda on: reports.soft_404s(on, _ALL))),
+            soft_404s=_first(soft_404s),
             across_hosts=_first(across_hosts),
             across_domains=_first(reports.across_domains(across_hosts)),
             url_rules=_first(counted("rules of URLs", url_rules)),
             newest_crawl=newest,
             new_pages=Part(new_pages, new_count),
         )
-    return summary, _of_hosts(hosts, folders)
+    return summary, _of_hosts(hosts, folders, soft_404s)
 
 
-def _of_hosts(hosts: Sequence[reports.Share], folders: Sequence[reports.Share]) -> dict[str, HostFigures]:
+def _of_hosts(
+    hosts: Sequence[reports.Share],
+    folders: Sequence[reports.Share],
+    soft_404s: Sequence[reports.Soft404s],
+) -> dict[str, HostFigures]:
+    missing = {found.host: found.pages for found in soft_404s}
     shown: dict[str, list[reports.Share]] = {share.name: [] for share in hosts}
     totals = Counter[str]()
     for folder in folders:  # those with most pages come first
@@ -169,7 +181,12 @@ def _of_hosts(hosts: Sequence[reports.Share], folders: Sequence[reports.Share]) 
         totals[name] += 1
         if totals[name] <= FOLDERS:
             shown.setdefault(name, []).append(folder)
-    return {share.name: HostFigures(share, Part(shown[share.name], totals[share.name])) for share in hosts}
+    return {
+        share.name: HostFigures(
+            share, missing.get(share.name, 0), Part(shown[share.name], totals[share.name])
+        )
+        for share in hosts
+    }
 
 
 class _Counting:
@@ -213,11 +230,13 @@ def url_rules(connection: Connection, *, host: str | None = None) -> list[UrlRul
     found = [
         UrlRule(
             host=learned.rule.host,
-            text=f"{learned.rule.slot} {learned.rule.value} {learned.rule.context}".strip(),
+            says=f"{learned.rule.slot} {learned.rule.value}".strip(),
+            where=learned.rule.context,
             state=learned.state.value,
             trials=learned.trials,
             hits=learned.hits,
             example=learned.example,
+            copy_of=learned.partner,
         )
         for learned, *_ in stored_rules(connection, host=host, states=_SHOWN_STATES)
     ]

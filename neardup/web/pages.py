@@ -6,10 +6,12 @@ Whatever comes from outside is escaped by the templates, which know no exception
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import unquote_to_bytes, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -30,6 +32,9 @@ STATIC = Path(__file__).parent / "static"
 
 _LONGEST = 160
 """Characters of a URL that are shown. The middle of a longer one is left out."""
+
+_ENCODED = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
+"""Bytes of a URL that are not ASCII."""
 
 _LONGEST_LINK = 1_000
 """Characters of a URL that the file links to, so that no store makes the file large."""
@@ -58,7 +63,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        number=number, percent=percent, ratio=ratio, time=time, short=short, is_link=is_link, key=key
+        number=number,
+        percent=percent,
+        ratio=ratio,
+        time=time,
+        short=short,
+        readable=readable,
+        is_link=is_link,
+        key=key,
     )
     made.globals["to"] = to
     return made
@@ -88,6 +100,24 @@ def time(value: datetime | None) -> str:
 def short(text: str) -> str:
     """A text of a bounded length: of a longer one, the middle is left out."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 61]}…{text[-60:]}"
+
+
+def readable(url: str) -> str:
+    """A URL for people, of a bounded length: letters of any script are shown as letters, as browsers do.
+
+    >>> readable("http://a.example/%D8%B5%D9%81%D8%AD%D8%A9?%E2%80%AE=%26")
+    'http://a.example/صفحة?%E2%80%AE=%26'
+    """
+    return short(_ENCODED.sub(_letters, url))
+
+
+def _letters(encoded: re.Match[str]) -> str:
+    """What bytes stand for, if these are letters, marks and digits: no space, no mark of direction."""
+    try:
+        text = unquote_to_bytes(encoded[0]).decode("utf-8")
+    except UnicodeDecodeError:
+        return encoded[0]
+    return text if all(unicodedata.category(letter)[0] in "LMN" for letter in text) else encoded[0]
 
 
 def is_link(url: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -54,6 +55,11 @@ def loaded(app: ASGIApp) -> uvicorn.Server:
 
 
 def serve(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Serve until Ctrl-C."""
-    with suppress(KeyboardInterrupt):  # which is raised once more when all is closed
-        server.run(sockets=[listening])
+    """Serve until Ctrl-C or SIGTERM."""
+    # As Ctrl-C: uvicorn raises the signal once more when all is closed, and SIGTERM would end all at once.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+    finally:
+        signal.signal(signal.SIGTERM, before)

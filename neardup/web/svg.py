@@ -126,7 +126,7 @@ def bits(of_pair: Sequence[Bit]) -> Markup:
         )
         if bit.differs:
             parts.append(
-                f'<text class="label strong" x="{(bit.number + 0.5) * width:.1f}" y="78"'
+                f'<text class="label strong bit" x="{(bit.number + 0.5) * width:.1f}" y="74"'
                 f' text-anchor="middle">{bit.number}</text>'
             )
     return Markup(  # noqa: S704  # numbers

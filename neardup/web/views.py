@@ -16,6 +16,7 @@ from neardup.web.texts import Compared, compare, kept_text, todays_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from neardup.store.explore import ClusterRow, Listed
 
@@ -61,20 +62,13 @@ def clusters(site: Site, asked: Asked) -> Answer:
         most=asked.whole_number("most"),
         order=Order(order),
     )
-    found: Listed[ClusterRow] | None
-    table, is_current = site.figures.clusters(0.0 if filters.has_index else _PATIENCE)
+    found, as_of = _clusters(site, filters, asked.text("after"))
     with site.store.looking() as connection:
         ranked = bool(explore.first_rank(connection))
-        if table is not None and (is_current or not filters.has_index):
-            found = explore.clusters_of(connection, table, filters, asked.text("after"))
-        elif filters.has_index:
-            found = explore.clusters(connection, filters, asked.text("after"))
-        else:
-            found = None
     return Answer(
         template="clusters.html",
         title="Clusters",
-        data={"filters": filters, "clusters": found},
+        data={"filters": filters, "clusters": found, "as_of": as_of},
         headers=_COUNT_AGAIN if found is None else {},
         values={
             "kinds": [kind.value for kind in CANONICAL],
@@ -82,6 +76,21 @@ def clusters(site: Site, asked: Asked) -> Answer:
             "ranked": ranked,
         },
     )
+
+
+def _clusters(
+    site: Site, filters: ClusterFilters, after: str | None
+) -> tuple[Listed[ClusterRow] | None, datetime | None]:
+    """Clusters, and as of when they are so, unless they are so now. None: they are not counted yet."""
+    with site.store.looking() as connection:
+        if filters.has_index or (not filters.need_table and explore.groups_quickly(connection)):
+            return explore.clusters(connection, filters, after), None
+    read = site.figures.clusters(_PATIENCE)
+    if read is None:
+        return None, None
+    with site.store.looking() as connection:
+        found = explore.clusters_of(connection, read.table, filters, after)
+    return found, None if read.is_current else read.at
 
 
 def cluster(site: Site, asked: Asked) -> Answer:

@@ -45,7 +45,7 @@ def fill(site: Site, url: str, **more: object) -> None:
         "/evil/one.html": f"<title>{HOSTILE}</title><p>{WORDS} {HOSTILE.replace('<', '&lt;')}</p>",
         "/evil/two.html": f"<title>{HOSTILE}</title><p>{WORDS} {HOSTILE.replace('<', '&lt;')} more</p>",
         "/ar/1.html": f"<p dir=rtl>{ARABIC}</p>",
-        "/ar/2.html": f"<p dir=rtl>{ARABIC} أكثر</p>",
+        "/ar/%D8%B5%D9%81%D8%AD%D8%A9.html": f"<p dir=rtl>{ARABIC} أكثر</p>",
         "/zh/1.html": f"<p>{CHINESE}</p>",
         "/zh/2.html": f"<p>{CHINESE}更多</p>",
     }

@@ -19,7 +19,8 @@ from neardup.collection.mirrors import Mirror
 from neardup.store import deciding, explore, summary
 from neardup.store.cluster_table import ClusterTable
 from neardup.store.explore import Order
-from neardup.store.schema import page_ranks, simhash_values
+from neardup.store.schema import crawls, page_ranks, simhash_values
+from neardup.store.statements import count_change
 from neardup.web import checking
 from neardup.web.app import _LOOKING
 from tests.support.databases import MYSQL_SLOWLY, new_database
@@ -76,6 +77,48 @@ def test_clusters_with_each_filter(browser: Browser, page_site: Served) -> None:
     assert found(kind="new", host="other.example") == found(kind="new", crawl=2) == []
     assert found(kind="new", least=2, crawl=1, host=host) == found(least=2)
     assert set(found(most=1)) == {row["key"] for row in every if row["duplicates"] == 1}
+
+
+def test_clusters_of_a_large_store_are_counted_in_the_background(
+    own_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries = ({}, {"host": "127.0.0.1"}, {"crawl": "1"}, {"most": "1"}, {"order": "newest"})
+    with served(own_url) as site, browsing(site) as browser:
+        by_database = [browser.json("/clusters", **query) for query in queries]
+        monkeypatch.setattr(explore, "_GROUPED", 1)
+        browser.get("/clusters")
+        site.figures.wait()
+        by_table = [browser.json("/clusters", **query) for query in queries]
+        with site.store.begin_write() as connection:
+            count_change(connection)
+        stale = browser.json("/clusters")
+        shown = browser.get("/clusters").text
+        current = browser.json("/clusters", order="newest")
+
+    assert by_table == by_database
+    assert by_table[0]["clusters"]["rows"]
+    assert stale["as_of"] is not None
+    assert stale["clusters"] == by_table[0]["clusters"]
+    assert "Crawls have written since" in shown
+    assert current["as_of"] is None  # an index has the newest
+
+
+def test_of_crawls_without_an_end_some_pages_are_counted(
+    own_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(own_url) as site, browsing(site) as browser:
+        with site.store.begin_write() as connection:
+            connection.execute(sa.update(crawls).values(finished_at=None))
+        all_counted = browser.json("/crawls")["crawls"]["rows"][0]
+        monkeypatch.setattr(explore, "_COUNTED", 20)
+        some_counted = browser.json("/crawls")["crawls"]["rows"][0]
+        shown = browser.get("/crawls").text
+        running = browser.get("/").text
+
+    assert (all_counted["pages"], all_counted["counted_all"]) == (29, True)
+    assert (some_counted["pages"], some_counted["counted_all"]) == (20, False)
+    assert "at least 20" in shown
+    assert "at least 20 pages" in running
 
 
 @pytest.mark.parametrize("query", [{"kind": "odd"}, {"order": "odd"}, {"crawl": "-1"}, {"least": "9" * 30}])
@@ -162,17 +205,21 @@ def test_host_crawls_and_search(browser: Browser, page_site: Served) -> None:
     browser.get("/host", name="127.0.0.1")
     page_site.figures.wait()
     host = browser.json("/host", name="127.0.0.1")
-    crawls = browser.json("/crawls")["crawls"]["rows"]
+    ended = browser.json("/crawls")["crawls"]["rows"]
 
     assert host["figures"]["pages"]["pages"] == 29
     folders = host["figures"]["folders"]["rows"]
     assert {folder["name"].rsplit("/", 2)[1] for folder in folders} >= {"clang-13", "ar"}
-    assert [(row["crawl_id"], row["pages"], row["finish_reason"]) for row in crawls] == [(1, 29, "finished")]
+    assert [(row["crawl_id"], row["pages"], row["finish_reason"]) for row in ended] == [(1, 29, "finished")]
     assert browser.get("/host", name="127.0.0.1").status_code == browser.get("/crawls").status_code == 200
     assert browser.get("/search", q="127.0.0.1").headers["Location"] == "/host?name=127.0.0.1"
     assert browser.get("/search", q=" ").headers["Location"] == "/"
     assert len(browser.json("/search", q="CLANG-13/")["found"]["pages"]["rows"]) == 11
     assert browser.json("/search", q="100%_")["found"]["pages"]["rows"] == []
+    assert [row["kind"] for row in browser.json("/search", q="ar/صفحة")["found"]["pages"]["rows"]] == [
+        "duplicate"
+    ]
+    assert "/ar/صفحة.html" in browser.get("/search", q="ar/").text
     url = browser.json("/search", q="clang-13/FAQ")["found"]["pages"]["rows"][0]["url"]
     assert browser.json("/search", q=url)["found"]["pages"]["rows"][0]["url"] == url
 
@@ -260,7 +307,7 @@ def test_clusters_by_pagerank(
                     its = simhash_values.c.url_key == bytes.fromhex(key)
                     page_id = connection.execute(page.where(its)).scalar_one()
                     connection.execute(sa.insert(page_ranks).values(page_id=page_id, pagerank=rank))
-            while not page_site.figures.clusters(1.0)[1]:
+            while (read := page_site.figures.clusters(1.0)) is None or not read.is_current:
                 sleep(0.02)  # counting takes a tenth of the time at most
             rows = _every(browser, "pagerank")
             assert "highest PageRank first" in browser.get("/clusters").text

@@ -1,0 +1,31 @@
+"""Processes end with the one that started them, whatever has ended it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from tests.support.places import ROOT
+
+_SECONDS = 30
+"""After which a process has not ended."""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
+def test_a_silent_process_ends_with_the_one_that_was_killed() -> None:
+    script = "from tests.support.silent_work import start; start()"
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) as starting:
+        assert starting.stdout is not None
+        process = Path(f"/proc/{int(starting.stdout.readline())}")
+        ran = process.exists()
+        starting.kill()
+    deadline = monotonic() + _SECONDS
+    while process.exists() and monotonic() < deadline:
+        sleep(0.02)
+
+    assert ran
+    assert not process.exists()
