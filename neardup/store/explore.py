@@ -124,7 +124,10 @@ class ClusterRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRow:
-    """A stored page. ``fingerprint`` is hexadecimal; None if the page has no words."""
+    """A stored page. ``fingerprint`` is hexadecimal; None if the page has no words.
+
+    ``declared_url``: the page of the same site that the page itself calls its canonical one, if another.
+    """
 
     page_id: int
     key: str
@@ -140,6 +143,7 @@ class PageRow:
     links_withheld: int
     flagged_at: datetime | None
     soft_404: bool
+    declared_url: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -608,6 +612,7 @@ def _page_row(row: Row[Any]) -> PageRow:
         links_withheld=row.links_withheld,
         flagged_at=row.flagged_at,
         soft_404=bool(row.soft_404),
+        declared_url=row.declared_url,
     )
 
 

@@ -259,10 +259,11 @@ class Soft404s:
 def soft_404s(connection: Connection, filters: Filters) -> list[Soft404s]:
     """Soft 404s by host, most pages first."""
     page = simhash_values.c
+    host = _unsorted(page.host)
     grouped = (
-        select(page.host, func.count().label("pages"), func.min(page.id).label("example_id"))
+        select(host.label("host"), func.count().label("pages"), func.min(page.id).label("example_id"))
         .where(page.soft_404 == 1, filters.condition())
-        .group_by(page.host)
+        .group_by(host)
         .subquery()
     )
     example = simhash_values.alias("example_page")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     View = Callable[[Site, Asked], Answer | Redirect]
 
-_PATIENCE = 0.1
+_PATIENCE = 0.05
 """Seconds that a view waits for what is counted: small stores are counted by then."""
 
 _COUNT_AGAIN = {"Refresh": "1"}

@@ -93,7 +93,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def open_page(chromium: Browser, address: str, **options: object) -> tuple[Page, str, list[str]]:
     """A page that knows the token, the address without it, and what the browser complains of."""
     context: BrowserContext = chromium.new_context(**options)  # type: ignore[arg-type]
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
@@ -210,7 +210,7 @@ def test_nothing_serious_for_those_who_cannot_see_well(chromium: Browser, addres
     page.goto(f"{root}clusters")
     page.locator("tbody th a").first.click()
     paths.append(page.url.removeprefix(root))
-    page.locator("main td >> text=compare").first.click()
+    page.locator("main a", has_text=re.compile("^compare$")).first.click()
     page.click("text=Fetch and compare in two columns")
     found = {"pair": Axe().run(page).response["violations"]}
     for path in paths:
@@ -246,20 +246,48 @@ def test_by_keyboard_alone(chromium: Browser, address: str) -> None:
     page.context.close()
 
 
-@pytest.mark.parametrize("width", [320, 1280])
+def of_a_pair(page: Page, root: str, part: str) -> list[str]:
+    """The paths of a duplicate with this in its URL, of its cluster, and of the pair, which is open then."""
+    page.goto(f"{root}search?q={part}")
+    page.locator("main li", has_text=" duplicate").locator("a").first.click()
+    duplicate = page.url.removeprefix(root)
+    page.click("text=Compare side by side")
+    pair = page.url.removeprefix(root)
+    return [duplicate, f"cluster/{pair.split('/')[-1]}", pair]
+
+
+@pytest.mark.parametrize("width", [320, 1100])
 def test_narrow_windows_and_large_letters_need_no_sideways_scrolling(
     chromium: Browser, address: str, width: int
 ) -> None:
     # 320 pixels are 1280 at 400 %; tables scroll by themselves.
     page, root, _ = open_page(chromium, address, viewport={"width": width, "height": 700})
-    wide = []
-    for path in VIEWS:
+    wide, cut = [], []
+    for path in (*VIEWS, *of_a_pair(page, root, "Tooling")):
         page.goto(root + path)
         if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             wide.append(path)
+        tables = "[...document.querySelectorAll('.table')]"
+        if page.evaluate(f"{tables}.some(one => one.scrollWidth > one.clientWidth)"):
+            cut.append(path)
     page.context.close()
 
     assert wide == []
+    assert width == 320 or cut == []
+
+
+def test_texts_from_right_to_left(chromium: Browser, address: str) -> None:
+    page, root, _ = open_page(chromium, address)
+    of_a_pair(page, root, "ar/")
+    page.click("main button >> text=inline")
+    inline = page.evaluate("getComputedStyle(document.querySelector('.text.inline')).direction")
+    page.click("text=Fetch and compare in two columns")
+    second = "getComputedStyle([...document.querySelectorAll('.row')].at(-1).lastElementChild)"
+    column = page.evaluate(f"[{second}.direction, {second}.borderLeftWidth, {second}.borderRightWidth]")
+    page.context.close()
+
+    assert inline == "rtl"
+    assert column == ["rtl", "1px", "0px"]
 
 
 def test_the_file_asks_for_nothing(chromium: Browser, tmp_path: Path) -> None:

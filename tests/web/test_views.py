@@ -152,6 +152,22 @@ def test_page_with_its_history(browser: Browser) -> None:
     assert f"/pair/{duplicate}/{canonical}" in browser.get(f"/page/{duplicate}").text
 
 
+def test_page_tells_what_it_calls_canonical(own_url: str) -> None:
+    named = "http://a.example/named?a=1&b"
+    with served(own_url) as site, browsing(site) as browser:
+        key, _ = keys(browser, "FAQ")
+        before = browser.get(f"/page/{key}").text
+        with site.store.begin_write() as connection:
+            its = simhash_values.c.url_key == bytes.fromhex(key)
+            connection.execute(sa.update(simhash_values).where(its).values(declared_url=named))
+        after = browser.get(f"/page/{key}").text
+        told = browser.json(f"/page/{key}")["page"]["page"]["declared_url"]
+
+    assert "rel=canonical" not in before
+    assert "http://a.example/named?a=1&amp;b</bdi>" in after
+    assert told == named
+
+
 def test_pair_shows_the_bits_that_differ(browser: Browser) -> None:
     duplicate, canonical = keys(browser, "clang-14/Tooling")
     pair = browser.json(f"/pair/{duplicate}/{canonical}")["pair"]
