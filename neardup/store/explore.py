@@ -42,7 +42,7 @@ _Row = TypeVar("_Row")
 ROWS = 50
 """Rows of a part of a list."""
 
-_SEARCHED = 50_000
+_SEARCHED = 25_000
 """Pages whose URLs one search looks at."""
 
 _GROUPED = 50_000
@@ -530,7 +530,7 @@ def search(connection: Connection, text: str, after: str | None = None) -> Found
     """Pages whose URLs have a text, whatever the case of its letters; the page with this very URL comes
     first.
 
-    A call looks at 50,000 pages at most.
+    A call looks at 25,000 pages at most.
     """
     last = _numbers(after, 1)
     exact = [] if last else list(_pages(connection, _page.url_key == Address.of(text).key).values())

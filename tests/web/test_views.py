@@ -82,7 +82,13 @@ def test_clusters_with_each_filter(browser: Browser, page_site: Served) -> None:
 def test_clusters_of_a_large_store_are_counted_in_the_background(
     own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queries = ({}, {"host": "127.0.0.1"}, {"crawl": "1"}, {"most": "1"}, {"order": "newest"})
+    queries: tuple[dict[str, str], ...] = (
+        {},
+        {"host": "127.0.0.1"},
+        {"crawl": "1"},
+        {"most": "1"},
+        {"order": "newest"},
+    )
     with served(own_url) as site, browsing(site) as browser:
         by_database = [browser.json("/clusters", **query) for query in queries]
         monkeypatch.setattr(explore, "_GROUPED", 1)
