@@ -126,7 +126,8 @@ class Places(Method):
 
     def prepare(self, page: Page, known: Known) -> Any:
         rare = known.counts(page) <= known.limit
-        bits = sketch.held(page.shingles, rare, page.reading.full_sketch)
+        held = rare[sketch.holders(page.shingles, page.reading.full_sketch)]
+        bits = sketch.compact(held.astype(np.uint64))
         return page.reading.sketch, OwnPlaces(bits, int(np.bitwise_count(bits).sum()))
 
     def compare(self, stored: Any, own: Any, known: Known) -> float | None:

@@ -28,6 +28,7 @@ and 0.95, by the number of places that are rare:
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -93,10 +94,10 @@ class OwnText:
         """
         if self.is_below(cluster):
             return None
-        rare = self._counts <= self._limit + cluster
-        number = int(np.count_nonzero(rare))
+        limit = self._limit + cluster
+        number = int(np.count_nonzero(self._counts <= limit))
         if number not in self._found:
-            self._found[number] = self._places(rare)
+            self._found[number] = self._places(limit, number)
         return self._found[number]
 
     def resemblance(self, stored: Compact, whole: float, cluster: int) -> float | None:
@@ -119,15 +120,19 @@ class OwnText:
             return True
         return int(np.count_nonzero(self._counts > self._limit)) <= DOUBTFUL_SHARE * self._counts.size
 
-    def _places(self, rare: npt.NDArray[np.bool_]) -> OwnPlaces | None:
-        reading = self._reading
-        own = np.ones(reading.shingles.size, dtype=np.bool_)
-        own[: rare.size] = rare
-        if np.count_nonzero(own) < FEWEST_SHINGLES:
+    @cached_property
+    def _held(self) -> npt.NDArray[np.uint16]:
+        """On how many pages the shingle of each place of the sketch stands; 0: that was not looked up."""
+        counts = np.zeros(self._reading.shingles.size, dtype=np.uint16)
+        counts[: self._counts.size] = self._counts
+        return counts[sketch.holders(self._reading.shingles, self._reading.full_sketch)]
+
+    def _places(self, limit: int, rare: int) -> OwnPlaces | None:
+        if rare + self._reading.shingles.size - self._counts.size < FEWEST_SHINGLES:
             return None
-        bits = sketch.held(reading.shingles, own, reading.full_sketch)
-        number = int(np.bitwise_count(bits).sum())
-        return OwnPlaces(bits, number) if number >= FEWEST_PLACES else None
+        held = self._held <= limit
+        number = int(np.count_nonzero(held))
+        return OwnPlaces(sketch.compact(held.astype(np.uint64)), number) if number >= FEWEST_PLACES else None
 
 
 def agreements(stored: npt.NDArray[np.uint64], compact: Compact, own: OwnPlaces) -> npt.NDArray[np.float64]:

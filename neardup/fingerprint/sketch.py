@@ -113,15 +113,11 @@ def differing(
     return np.asarray(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
 
 
-def held(elements: Hashes, chosen: npt.NDArray[np.bool_], sketch: Hashes) -> Compact:
-    """The places of a sketch of some elements that hold a chosen one, as the bits of a compact sketch.
-
-    The shape is (size // 64,).
-
-    ``chosen`` has the shape of the elements, and at least one is chosen.
+def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.uint32]:
+    """The row of the element that holds each place of a sketch of some elements, of equal ones the last;
+    shape (size,).
     """
-    # The least of all is the least of the chosen exactly where a chosen one is the least.
-    return compact((minwise(elements[chosen], sketch.size) == sketch).astype(np.uint64))
+    return feature_kernels.holders(elements, sketch)
 
 
 def compact_estimates(stored: npt.NDArray[np.uint64], sketch: Compact) -> npt.NDArray[np.float64]:

@@ -162,3 +162,24 @@ cdef void draw_turn(const uint64_t[::1] elements, uint64_t[::1] values, Drawing*
         if value < values[place]:
             drawing.empty -= values[place] == NOTHING
             values[place] = value
+
+
+def match(
+    const uint64_t[::1] elements,
+    const uint32_t[::1] rows,
+    const uint64_t[::1] sketch,
+    Py_ssize_t first,
+    Py_ssize_t end,
+    uint32_t[::1] made,
+):
+    if elements.shape[0] != rows.shape[0] or sketch.shape[0] != made.shape[0]:
+        raise ValueError("each element has a row, and each place of the sketch an element")
+    cdef uint64_t size = sketch.shape[0], drawn, place, turn, salt, stamp
+    cdef Py_ssize_t i
+    for turn in range(first, end):
+        salt, stamp = turn * STEP, turn << 32
+        for i in range(elements.shape[0]):
+            drawn = mix(elements[i] + salt)
+            place = ((drawn >> 32) * size) >> 32 if turn < size else min(turn - size, size - 1)
+            if sketch[place] == (stamp | (drawn & <uint64_t>0xFFFFFFFF)):
+                made[place] = rows[i]

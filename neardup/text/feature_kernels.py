@@ -76,7 +76,6 @@ def minwise(elements: Hashes, size: int) -> Hashes:
     if elements.size == 0 or not 0 < size < 1 << 32:
         raise ValueError("a sketch needs at least one element and one place, and fewer than 2**32 places")
     nothing = np.uint64(0xFFFFFFFFFFFFFFFF)
-    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     values = np.full(size, nothing)
     turn = 0
     while (values == nothing).any():
@@ -86,9 +85,60 @@ def minwise(elements: Hashes, size: int) -> Hashes:
                 elements = elements[:_FEW]
         # A turn too many does no harm: what it draws is above all that was drawn before.
         turns = np.arange(turn, turn + (1 if elements.size > _FEW else _FEW), dtype=np.uint64)[:, None]
-        drawn = _mix(elements + turns * _STEP)
-        fixed = np.minimum(turns - np.uint64(size), np.uint64(size - 1))
-        places = np.where(turns < size, ((drawn >> half) * np.uint64(size)) >> half, fixed)
-        np.minimum.at(values, places, (turns << half) | (drawn & low))
+        places, drawn = _drawn(elements, turns, size)
+        np.minimum.at(values, places, drawn)
         turn += turns.size
     return values
+
+
+def _drawn(elements: Hashes, turns: Hashes, size: int) -> tuple[Hashes, Hashes]:
+    """The place of each element in some turns, shape (t, 1), and what stands there; shapes (t, n)."""
+    half = np.uint64(32)
+    drawn = _mix(elements + turns * _STEP)
+    fixed = np.minimum(turns - np.uint64(size), np.uint64(size - 1))
+    places = np.where(turns < size, ((drawn >> half) * np.uint64(size)) >> half, fixed)
+    return places, (turns << half) | (drawn & np.uint64(0xFFFFFFFF))
+
+
+def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.uint32]:
+    """The row of the element that holds each place of a sketch that :func:`minwise` drew of the elements; of
+    equal elements the last. Shape (size,).
+
+    An element holds a place that has its hash of the turn in which the place was filled. The turns are those
+    of :func:`minwise`, with the same elements.
+    """
+    made = np.zeros(sketch.size, dtype=np.uint32)
+    rows = np.arange(elements.size, dtype=np.uint32)
+    turn, turns = 0, int(sketch.max() >> np.uint64(32)) + 1
+    while turn < turns:
+        if elements.size > _FEW and elements.size * turn > _FEW * sketch.size:
+            _, last = np.unique(elements[::-1], return_index=True)
+            last = elements.size - 1 - last
+            if last.size * turn > _FEW * sketch.size:
+                last = last[:_FEW]
+            elements, rows = elements[last], rows[last]
+        end = turns if elements.size <= _FEW else min(turns, _FEW * sketch.size // elements.size + 1)
+        match(elements, rows, sketch, turn, end, made)
+        turn = end
+    return made
+
+
+@native.twin
+def match(
+    elements: Hashes,
+    rows: npt.NDArray[np.uint32],
+    sketch: Hashes,
+    first: int,
+    end: int,
+    made: npt.NDArray[np.uint32],
+) -> None:
+    """Write the row of the last element that holds a place, for the places filled in the turns ``[first,
+    end)``.
+
+    The native twin raises ValueError unless each element has a row, and each place of the sketch one of
+    ``made``.
+    """
+    for turn in range(first, end):
+        places, drawn = _drawn(elements, np.array([[turn]], dtype=np.uint64), sketch.size)
+        holding = sketch[places[0]] == drawn[0]
+        made[places[0][holding]] = rows[holding]

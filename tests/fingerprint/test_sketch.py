@@ -214,6 +214,37 @@ class TestMinwiseLoops:
 
         assert kernels.minwise(elements, size).tolist() == KERNELS[1].minwise(elements, size).tolist()
 
+    @given(st.lists(st.integers(0, 40), min_size=2, max_size=90), st.sampled_from([1, 64, 1024]))
+    @settings(deadline=None)
+    def test_without_its_holder_a_place_holds_another(
+        self, kernels: ModuleType, elements: list[int], size: int
+    ) -> None:
+        given = np.array([7, *elements], dtype=np.uint64)
+        drawn = kernels.minwise(given, size)
+
+        holders = kernels.holders(given, drawn).tolist()
+
+        for row in set(holders):
+            others = given[given != given[row]]
+            assert row == max(np.flatnonzero(given == given[row]))
+            places = np.flatnonzero(np.array(holders) == row)
+            assert others.size == 0 or (kernels.minwise(others, size)[places] != drawn[places]).all()
+
+    def test_holders_of_a_sketch_that_takes_long(self, kernels: ModuleType) -> None:
+        size = 64
+        others = np.random.default_rng(0).integers(0, MASK, size=20_000, dtype=np.uint64).tolist()
+        chosen = [one for one in others if size - 1 not in {place(one, turn, size) for turn in range(size)}]
+        given = np.array(chosen * 3, dtype=np.uint64)
+        drawn = kernels.minwise(given, size)
+
+        holders = kernels.holders(given, drawn)
+
+        assert holders.min() >= 2 * len(chosen)
+        for at, (row, value) in enumerate(zip(holders.tolist(), drawn.tolist(), strict=True)):
+            turn, element = value >> 32, int(given[row])
+            assert mix(element + turn * STEP & MASK) & 0xFFFFFFFF == value & 0xFFFFFFFF
+            assert at == (place(element, turn, size) if turn < size else min(turn - size, size - 1))
+
     def test_nothing_to_draw_is_refused(self, kernels: ModuleType) -> None:
         for elements, size in (((), 64), ((1,), 0), ((1,), -1), ((1,), 1 << 32)):
             with pytest.raises(ValueError, match="at least one element and one place"):
