@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.collection import bands, rare_places
-from neardup.collection.dataset import page_files
+from neardup.collection.dataset import identity, page_files
 from neardup.collection.pair_kernels import EVIDENCE, HeadlineKeys, Judgement, Sites, Templates
 from neardup.detection.document_frequencies import RARE_PAGES, RARE_SHARE
 from neardup.detection.rule import MIN_FEATURES, Evidence, Rule
@@ -115,13 +115,11 @@ def job_folder(collection: Collection, choice: Choice) -> Path:
     What stands there of another job, or of pages that have changed since, is removed.
     """
     folder = collection.clusters / "work"
-    identity = json.dumps(
+    files = [*page_files(collection), *sorted(collection.rare.glob("*.parquet"))]
+    known_by = json.dumps(
         {
             "scheme": collection.scheme,
-            "pages": [
-                [path.name, path.stat().st_size, path.stat().st_mtime_ns]
-                for path in (*page_files(collection), *sorted(collection.rare.glob("*.parquet")))
-            ],
+            "pages": identity(collection, files),
             "max_distance": choice.rule.max_distance,
             "verify": choice.rule.verify,
             "recall": choice.recall,
@@ -133,10 +131,10 @@ def job_folder(collection: Collection, choice: Choice) -> Path:
         indent=1,
     )
     path = folder / "job.json"
-    if not path.exists() or path.read_text() != identity:
+    if not path.exists() or path.read_text() != known_by:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        path.write_text(identity)
+        path.write_text(known_by)
     return folder
 
 

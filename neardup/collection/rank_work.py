@@ -14,9 +14,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from neardup.collection.failing import failing
 from neardup.collection.link_graph import LinkGraph
 from neardup.collection.pagerank import Ranks
-from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,13 +48,11 @@ class RankWork:
                 pass  # it is made again
         shutil.rmtree(self._folder, ignore_errors=True)
         made = make()
-        try:
+        with failing(self._folder):
             self._folder.mkdir()
             for name in _ARRAYS:
                 np.save(self._path(name), getattr(made, name))
             self._note.write_text(json.dumps(self._identity))  # the last: with it, the graph is there
-        except OSError as exc:
-            raise self._failed(exc) from exc
         return made
 
     def ranks(self) -> Ranks | None:
@@ -70,11 +68,9 @@ class RankWork:
         if time.monotonic() - self._kept < SECONDS:
             return
         begun = self._folder / "ranks.writing.npz"
-        try:
+        with failing(self._folder):
             np.savez(begun, values=ranks.values, iterations=ranks.iterations, error=ranks.error)
             begun.replace(self._ranks)
-        except OSError as exc:
-            raise self._failed(exc) from exc
         self._kept = time.monotonic()
 
     def remove(self) -> None:
@@ -89,12 +85,6 @@ class RankWork:
             return bool(json.loads(self._note.read_bytes()) == self._identity)
         except (OSError, ValueError):
             return False
-
-    def _failed(self, exc: OSError) -> NeardupError:
-        return NeardupError(
-            f"{self._folder}: {exc.strerror or exc}; what was done is kept, and the same command goes on from"
-            " there"
-        )
 
 
 def _loaded(path: Path) -> Any:

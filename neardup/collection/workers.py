@@ -77,6 +77,8 @@ def run(
                     running[connection] = process, task
                 yield value
     finally:
+        for process in started:  # all end at once, and none waits for another
+            process.terminate()
         for process in started:
             process.end()
 

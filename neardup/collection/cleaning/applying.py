@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neardup.collection.cleaning import marks
-from neardup.collection.cleaning.failing import failing
 from neardup.collection.dataset import leave_out, page_files
+from neardup.collection.failing import failing
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from neardup.collection.answers import MOST_RESULTS, SearchAnswer
-from neardup.collection.cleaning.failing import failing
 from neardup.collection.cleaning.search_log import clean_query
+from neardup.collection.failing import failing
 from neardup.errors import ConfigurationError, NeardupError
 
 if TYPE_CHECKING:

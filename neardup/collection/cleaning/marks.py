@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup.collection.cleaning.failing import failing
 from neardup.collection.cleaning.work import BATCH
 from neardup.collection.dataset import identity, page_files
+from neardup.collection.failing import failing
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import sketch
 from neardup.parquet import arrow_module, reading_parquet

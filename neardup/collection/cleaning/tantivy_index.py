@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup.collection.cleaning.failing import failing
 from neardup.collection.cleaning.text_index import inputs_of, query_words
+from neardup.collection.failing import failing
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.text.words import words
 

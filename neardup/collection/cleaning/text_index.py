@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup.collection.cleaning.failing import failing
 from neardup.collection.dataset import read_state
+from neardup.collection.failing import failing
 from neardup.errors import NeardupError
 from neardup.text.words import words
 

@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.collection.cleaning import given
-from neardup.collection.cleaning.failing import failing
 from neardup.collection.cleaning.search_log import Damaged, read_log
+from neardup.collection.failing import failing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
