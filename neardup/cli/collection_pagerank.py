@@ -7,6 +7,7 @@ beside the pages: into FOLDER/pagerank.parquet, or into the table page_ranks.
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 import time
@@ -24,12 +25,14 @@ from neardup.collection.dataset import identity, locked
 from neardup.collection.pagerank import DAMPING, check_damping, pagerank
 from neardup.collection.rank_work import RankWork
 from neardup.errors import ConfigurationError
+from neardup.scrapy.options import data_folder
 from neardup.store import ranks
 from neardup.store.page_links import count_pages
+from neardup.store.statements import state_of
+from neardup.store.transfer import snapshot_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
     from neardup.collection.dataset import Collection
     from neardup.collection.link_graph import LinkGraph
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from neardup.store.store import Store
 
 HELP = "how much pages are linked to: PageRank over a collection or a store"
+
+_INTERRUPTED = "no ranks are written, and what was done is kept; the same command goes on from there"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,10 +70,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _rank_collection(arguments: argparse.Namespace, collection: Collection) -> None:
-    by_host = arguments.by == "host"
-    chosen = {"by": arguments.by, "damping": arguments.damping}
+    by_host, chosen = arguments.by == "host", _chosen(arguments)
     with (
-        interruptible("no ranks are written, and what was done is kept; the same command goes on from there"),
+        interruptible(_INTERRUPTED),
         locked(collection.folder),
         tempfile.TemporaryDirectory(prefix="pagerank-", dir=collection.folder) as folder,
         closing(CollectedLinks(collection, Path(folder), by_host=by_host)) as collected,
@@ -78,41 +82,49 @@ def _rank_collection(arguments: argparse.Namespace, collection: Collection) -> N
         ]
         work = RankWork(collection.folder / "pagerank", {**chosen, "files": identity(collection, files)})
         graph = work.graph(lambda: link_graph.build(collected.links(), collected.nodes, Path(folder)))
-        found = _ranked(graph, arguments, work.ranks(), work.keep)
+        found = _ranked(graph, arguments, work)
         path = collected.write(found.values, chosen)
         work.remove()
         _show(arguments, str(path), graph, found, collected.highest(found.values, arguments.limit))
 
 
 def _rank_store(arguments: argparse.Namespace, store: Store) -> None:
-    with interruptible("no ranks are written; those of before are as they were"):
-        with store.reading() as connection, tempfile.TemporaryDirectory(prefix="pagerank-") as work:
-            if not count_pages(connection):
-                raise ConfigurationError(
-                    f"{store.location} has no links: let a crawl store them (NEARDUP_LINKS = True)"
-                )
-            nodes = ranks.nodes_of_pages(connection, by_host=arguments.by == "host")
+    by_host = arguments.by == "host"
+    with store.reading() as connection:
+        if not count_pages(connection):
+            raise ConfigurationError(
+                f"{store.location} has no links: let a crawl store them (NEARDUP_LINKS = True)"
+            )
+    folder = store.beside(data_folder(), "pagerank")
+    with interruptible(_INTERRUPTED), locked(folder):
+        with (
+            snapshot_of(store) as connection,
+            tempfile.TemporaryDirectory(prefix="links-", dir=folder) as sorting,
+        ):
+            work = RankWork(folder / "work", {**_chosen(arguments), "crawls": state_of(connection)})
+            nodes = ranks.nodes_of_pages(connection, by_host=by_host)
             links = ranks.links_of_nodes(connection, nodes)
-            graph = link_graph.build(links, nodes.count, Path(work))
-            found = _ranked(graph, arguments)
+            graph = work.graph(lambda: link_graph.build(links, nodes.count, Path(sorting)))
+        found = _ranked(graph, arguments, work)
         store.transact(lambda connection: ranks.store_ranks(connection, nodes, found.values), patiently=True)
         with store.reading() as connection:
             highest = ranks.highest(connection, arguments.limit)
-        _show(arguments, store.location, graph, found, highest)
+        shutil.rmtree(folder, ignore_errors=True)
+    _show(arguments, store.location, graph, found, highest)
 
 
-def _ranked(
-    graph: LinkGraph,
-    arguments: argparse.Namespace,
-    begun: Ranks | None = None,
-    keep: Callable[[Ranks], None] = lambda ranks: None,
-) -> Ranks:
+def _chosen(arguments: argparse.Namespace) -> dict[str, object]:
+    return {"by": arguments.by, "damping": arguments.damping}
+
+
+def _ranked(graph: LinkGraph, arguments: argparse.Namespace, work: RankWork) -> Ranks:
+    begun = work.ranks()
     if begun is not None:
         print(f"going on after {number(begun.iterations, 'iteration')}", file=sys.stderr, flush=True)
     told = _Convergence()
 
     def on_iteration(ranks: Ranks) -> None:
-        keep(ranks)
+        work.keep(ranks)
         told(ranks)
 
     return pagerank(graph, damping=arguments.damping, begun=begun, on_iteration=on_iteration)

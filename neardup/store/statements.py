@@ -243,3 +243,20 @@ def count_change(connection: Connection, leaving: int = 0) -> int:
 def batch_id(crawl_id: int, number: int) -> int:
     """The id of a crawl's batch of that number, counted from 1."""
     return crawl_id * BATCHES_PER_CRAWL + number
+
+
+def state_of(connection: Connection, *, but: int = 0) -> list[list[Any]]:
+    """What has been written by all crawls but one, as lists of id, start, batches and whether it is shared:
+    equal states, equal pages.
+
+    A crawl counts its batches in the transaction that writes them, so no page is stored or changed without
+    the state changing. Crawls that have not written are left out.
+    """
+    query = (
+        select(crawls.c.id, crawls.c.started_at, crawls.c.batches, crawls.c.shared)
+        .where(crawls.c.id != but, crawls.c.batches > 0)
+        .order_by(crawls.c.id)
+    )
+    return [
+        [row.id, row.started_at.isoformat(), row.batches, row.shared] for row in connection.execute(query)
+    ]

@@ -36,7 +36,7 @@ from neardup.store.engine import (
 from neardup.store.frequencies import load_frequencies, remove_frequencies
 from neardup.store.migrate import State
 from neardup.store.schema import crawls, duplicate_values, simhash_values
-from neardup.store.statements import count_batch
+from neardup.store.statements import count_batch, state_of
 from neardup.store.url_rules import load_rules
 
 if TYPE_CHECKING:
@@ -311,31 +311,22 @@ class Store:
             return connection.execute(query).scalar() is not None
 
     def snapshot_path(self, folder: Path) -> Path:
-        """Where a snapshot of this database is kept: beside a SQLite file, else in ``folder``, under a name
-        of its own.
+        """Where a snapshot of this database is kept: :meth:`beside` it."""
+        return self.beside(folder, "snapshot")
+
+    def beside(self, folder: Path, what: str) -> Path:
+        """Where something of this database is kept: beside a SQLite file, else in ``folder``, under a name of
+        its own.
         """
         if self._url.get_backend_name() == "sqlite":
-            return Path(f"{self._url.database}.snapshot")
+            return Path(f"{self._url.database}.{what}")
         name = hashlib.blake2b(masked(self._url).encode(), digest_size=8).hexdigest()
-        return folder / f"{name}.snapshot"
+        return folder / f"{name}.{what}"
 
     def state(self, *, but: int) -> list[list[Any]]:
-        """What has been written by all crawls but one, as lists of id, start, batches and whether it is
-        shared: equal states, equal pages.
-
-        A crawl counts its batches in the transaction that writes them, so no page is stored or changed
-        without the state changing. Crawls that have not written are left out.
-        """
-        query = (
-            select(crawls.c.id, crawls.c.started_at, crawls.c.batches, crawls.c.shared)
-            .where(crawls.c.id != but, crawls.c.batches > 0)
-            .order_by(crawls.c.id)
-        )
+        """See :func:`neardup.store.statements.state_of`."""
         with self.reading(patiently=False) as connection:
-            return [
-                [row.id, row.started_at.isoformat(), row.batches, row.shared]
-                for row in connection.execute(query)
-            ]
+            return state_of(connection, but=but)
 
     def known_pages(self, *, max_age: timedelta | None = None) -> Iterator[StoredPage]:
         """All stored pages in the order of their ids, read in parts so that memory holds none of them twice.

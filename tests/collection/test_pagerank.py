@@ -18,9 +18,12 @@ from neardup.collection import link_graph, rank_work
 from neardup.collection.link_graph import LinkGraph
 from neardup.collection.link_graph import build as build_graph
 from neardup.collection.pagerank import Ranks, pagerank
+from neardup.detection.rule import Rule
 from neardup.errors import ConfigurationError, NeardupError
+from neardup.scrapy.options import data_folder
 from neardup.store.page_links import NOFOLLOW, stored_edges
 from neardup.store.ranks import Nodes, links_of_nodes, nodes_of_pages
+from neardup.store.removal import remove_pages
 from neardup.store.schema import page_ranks, simhash_values
 from neardup.store.store import Store
 from tests.support.archives import Exchange, warc
@@ -30,7 +33,7 @@ from tests.support.faults import small_disk
 from tests.support.places import PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 EXACT = 1e-9
@@ -50,6 +53,31 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) 
     assert main(["collection", "pagerank", *map(str, arguments)]) == code
     printed = capsys.readouterr()
     return printed.err if code else printed.out
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def kill(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs a command that ends after so many iterations."""
+
+    def run(iterations: int, *arguments: object) -> None:
+        keep = rank_work.RankWork.keep
+
+        def killed(work: rank_work.RankWork, found: Ranks) -> None:
+            keep(work, found)
+            if found.iterations == iterations:
+                raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(rank_work, "SECONDS", 0.0)
+            patched.setattr(rank_work.RankWork, "keep", killed)
+            with pytest.raises(Killed):
+                main(["collection", "pagerank", *map(str, arguments)])
+
+    return run
 
 
 class TestGraph:
@@ -147,7 +175,11 @@ class TestCollection:
         }  # fmt: skip
 
     def test_it_goes_on_where_it_was_killed(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+        self,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        kill: Callable[..., None],
     ) -> None:
         out, ranks, work = tmp_path / "out", tmp_path / "out/pagerank.parquet", tmp_path / "out/pagerank"
         archive = tmp_path / "pages.warc.gz"
@@ -158,21 +190,8 @@ class TestCollection:
         written = ranks.read_bytes()
         ranks.unlink()
 
-        class Killed(BaseException):
-            pass
-
-        def killed(work: rank_work.RankWork, found: Ranks) -> None:
-            keep(work, found)
-            if found.iterations == 7:
-                raise Killed
-
-        keep = rank_work.RankWork.keep
-        monkeypatch.setattr(rank_work, "SECONDS", 0.0)
-        monkeypatch.setattr(rank_work.RankWork, "keep", killed)
-        with pytest.raises(Killed):
-            main(["collection", "pagerank", str(out)])
+        kill(7, out)
         assert not ranks.exists()
-        monkeypatch.setattr(rank_work.RankWork, "keep", keep)
         monkeypatch.setattr("neardup.collection.link_graph.build", None)  # the links are not sorted again
 
         assert main(["collection", "pagerank", str(out)]) == 0
@@ -265,6 +284,44 @@ class TestStore:
             with store.reading() as connection:
                 assert set(connection.execute(sa.select(page_ranks.c.pagerank)).scalars()) == {1.0}
             assert told["highest"][0]["pagerank"] == 1.0
+
+    def test_it_goes_on_where_it_was_killed_unless_a_crawl_has_written(
+        self,
+        url: str,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        kill: Callable[..., None],
+    ) -> None:
+        monkeypatch.chdir(tmp_path)  # where the work of a database server is kept
+        arguments = ("--database", url)
+        whole = said(capsys, *arguments)
+        with Store.open(url, scheme=None) as store:
+            work = store.beside(data_folder(), "pagerank")
+            ranked = sa.select(page_ranks).order_by(page_ranks.c.page_id)
+            with store.reading() as connection:
+                stored = connection.execute(ranked).all()
+                connection.rollback()
+            assert not work.exists()
+
+            kill(4, *arguments)
+            with monkeypatch.context() as patched:
+                patched.setattr("neardup.collection.link_graph.build", None)  # links are not sorted again
+                assert main(["collection", "pagerank", *arguments]) == 0
+            told = capsys.readouterr()
+            assert "going on after 4 iterations" in told.err
+            assert told.out == whole
+            with store.reading() as connection:
+                assert connection.execute(ranked).all() == stored
+                connection.rollback()
+            assert not work.exists()
+
+            kill(4, *arguments)
+            assert list(remove_pages(store, simhash_values.c.id == stored[-1].page_id, Rule(3, 0.0)))
+            assert main(["collection", "pagerank", *arguments]) == 0
+            assert "going on" not in capsys.readouterr().err
+            with store.reading() as connection:
+                assert len(connection.execute(ranked).all()) == len(stored) - 1
 
     def test_pages_removed_meanwhile(self, url: str) -> None:
         from neardup.store.ranks import store_ranks
