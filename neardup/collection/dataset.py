@@ -221,12 +221,14 @@ class PartWriter:
         self._pages = Table(collection.pages / name, PAGES())
         self._records = Table(collection.records / name, RECORDS())
         self._revisits = Table(collection.revisits / name, REVISITS())
-        self._shingles = Table(collection.shingles / name, SHINGLES(), rows_at_once=_PAGES_OF_SHINGLES)
+        self._shingles = Table(
+            collection.shingles / name, SHINGLES(), rows_at_once=_PAGES_OF_SHINGLES, packs=False
+        )
         self._optional = (self._records, self._revisits, self._shingles)
         self._tables = (*self._optional, self._links, self._pages)
 
     def page(self, row: tuple[Any, ...]) -> None:
-        self._pages.add(*zip(row, strict=True))
+        self._pages.add_row(row)
 
     def links(self, page_id: int, targets: list[str], nofollow: Iterable[bool]) -> None:
         """Where the anchors of one page lead to."""
@@ -234,14 +236,14 @@ class PartWriter:
 
     def shingles(self, row: tuple[Any, ...]) -> None:
         """What tells where the sketch of a page holds what is rare on the host."""
-        self._shingles.add(*zip(row, strict=True))
+        self._shingles.add_row(row)
 
     def record(self, row: tuple[Any, ...]) -> None:
         """A record that revisits may refer to."""
-        self._records.add(*zip(row, strict=True))
+        self._records.add_row(row)
 
     def revisit(self, row: tuple[Any, ...]) -> None:
-        self._revisits.add(*zip(row, strict=True))
+        self._revisits.add_row(row)
 
     def finish(self, note: Mapping[str, Any]) -> None:
         """Write what is left, and a note that :func:`read_note` gives back."""
@@ -261,14 +263,17 @@ class PartWriter:
 
 
 class Table:
-    """Rows on their way to a file, ``rows`` so far. Columns gather to row groups.
+    """Rows on their way to a file. Columns gather to row groups.
 
-    The columns are lists of plain values, so that no link takes a tuple of its own.
+    The columns are lists of plain values, so that no link takes a tuple of its own. ``packs``: False for
+    hashes, which no compression makes smaller.
     """
 
-    def __init__(self, path: Path, schema: Any, *, rows_at_once: int = _ROWS_OF_A_GROUP) -> None:
-        self.path, self._schema, self._rows_at_once = path, schema, rows_at_once
-        self.rows = 0
+    def __init__(
+        self, path: Path, schema: Any, *, rows_at_once: int = _ROWS_OF_A_GROUP, packs: bool = True
+    ) -> None:
+        self.path, self._schema, self._rows_at_once, self._packs = path, schema, rows_at_once, packs
+        self._written = 0
         self._started = path.with_name(f"{path.name}.{os.getpid()}.writing")
         self._arrow = arrow_module("pyarrow", path)
         self._columns: list[list[Any]] = [[] for _ in schema]
@@ -276,15 +281,28 @@ class Table:
     @cached_property
     def _file(self) -> Any:
         parquet = arrow_module("pyarrow.parquet", self.path)
-        return parquet.ParquetWriter(self._started, self._schema, compression="zstd")
+        return parquet.ParquetWriter(
+            self._started,
+            self._schema,
+            compression="zstd" if self._packs else "none",
+            use_dictionary=self._packs,
+        )
+
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return self._written + len(self._columns[0])
 
     def add(self, *columns: Iterable[Any]) -> None:
-        before = len(self._columns[0])
+        """Add the columns of some rows."""
         for column, added in zip(self._columns, columns, strict=True):
             column.extend(added)
-        self.rows += len(self._columns[0]) - before
-        if len(self._columns[0]) >= self._rows_at_once:
-            self._write()
+        self._write_when_full()
+
+    def add_row(self, row: Iterable[Any]) -> None:
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+        self._write_when_full()
 
     def finish(self, note: Mapping[str, Any]) -> None:
         self._write()
@@ -305,15 +323,19 @@ class Table:
 
     def write(self, table: Any) -> None:
         """Write rows that are an Arrow table of the schema already."""
-        self.rows += table.num_rows
+        self._written += table.num_rows
         self._file.write_table(table)
+
+    def _write_when_full(self) -> None:
+        if len(self._columns[0]) >= self._rows_at_once:
+            self._write()
 
     def _write(self) -> None:
         arrays = [
             self._arrow.array(column, type=of.type)
             for column, of in zip(self._columns, self._schema, strict=True)
         ]
-        self._file.write_table(self._arrow.table(arrays, schema=self._schema))
+        self.write(self._arrow.table(arrays, schema=self._schema))
         self._columns = [[] for _ in self._schema]
 
 

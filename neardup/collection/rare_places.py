@@ -129,21 +129,15 @@ def folder_of(collection: Collection, folder: Path) -> Path:
     return none
 
 
-def planes_of(own: OwnText, size: int) -> Planes:
-    """The rare places of a sketch of so many places for each limit, shape (len(BESIDE), size // 64).
+def planes_of(own: OwnText) -> Planes:
+    """The rare places of a sketch for each limit, shape (len(BESIDE), size // 64).
 
     A place is in the first plane of which it is rare. Where too little is rare for a plane, the plane is
     empty.
     """
-    made = np.zeros((len(BESIDE), size // 64), dtype=np.uint64)
-    before = np.zeros(size // 64, dtype=np.uint64)
-    for plane, beside in zip(made, BESIDE, strict=True):
-        if own.is_below(beside):
-            plane[:] = ~before
-            break
-        if (places := own.places(beside)) is not None:
-            plane[:] = places.bits & ~before
-            before |= places.bits
+    reached = np.bitwise_or.accumulate(own.bits_beside(BESIDE), axis=0)
+    made = reached.copy()
+    made[1:] &= ~reached[:-1]
     return made
 
 
@@ -155,12 +149,14 @@ def _batches(path: Path) -> Iterator[Any]:
 
 def _readings(path: Path, size: int | None = None) -> Iterator[tuple[int, str, Reading]]:
     """Id, host and what else is kept of each page of a part; with a sketch of so many places."""
+    nothing = np.empty(0, dtype=np.uint64)
     for batch in _batches(path):
-        for row in batch.to_pylist():
-            shingles = np.frombuffer(row["shingles"], dtype="<u8").astype(np.uint64)
-            drawn = np.empty(0, dtype=np.uint64) if size is None else sketch.minwise(shingles, size)
-            title = headlines.from_bytes(row["headline"])
-            yield row["id"], row["host"], Reading(None, None, shingles, drawn, 0, row["text_digest"], title)
+        columns = (batch[name].to_pylist() for name in ("id", "host", "text_digest", "headline"))
+        for *names, digest, packed, row in zip(*columns, batch["shingles"], strict=True):
+            shingles = np.frombuffer(row.as_buffer(), dtype="<u8").astype(np.uint64, copy=False)
+            drawn = nothing if size is None else sketch.minwise(shingles, size)
+            title = headlines.from_bytes(packed)
+            yield *names, Reading(None, None, shingles, drawn, 0, digest, title)
 
 
 class _Texts:
@@ -193,7 +189,7 @@ def _count(collection: Collection, waiting: list[Path]) -> None:
     table = dataset.Table(collection.frequencies, dataset.FREQUENCIES())
     try:
         for row in known.to_store(all_changed=True):
-            table.add(*zip(row, strict=True))
+            table.add_row(row)
         table.finish({"counted": sorted(counted | {path.name for path in parts})})
         table.publish()
     finally:
@@ -212,7 +208,7 @@ class _Placing:
             for page_id, host, reading in _readings(task, self._collection.places):
                 known = self._frequencies.of(host)
                 if known is not None:
-                    table.add([page_id], *zip(self._row(reading, known), strict=True))
+                    table.add_row((page_id, *self._row(reading, known)))
             table.finish({})
             table.publish()
         except OSError as exc:
@@ -230,7 +226,6 @@ class _Placing:
         return read_frequencies(self._collection, are_stored=True)
 
     def _row(self, reading: Reading, known: HostFrequencies) -> tuple[bytes, int, bool]:
-        size = self._collection.places
         own = OwnText(reading, known)
         is_all_rare = known.pages >= KNOWN_PAGES and own.is_all_rare()
-        return planes_of(own, size).astype("<u8").tobytes(), known.limit, is_all_rare
+        return planes_of(own).astype("<u8").tobytes(), known.limit, is_all_rare

@@ -37,6 +37,8 @@ from neardup.detection.document_frequencies import MOST_COUNTED
 from neardup.fingerprint import sketch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from neardup.detection.document_frequencies import HostFrequencies
@@ -94,11 +96,24 @@ class OwnText:
         """
         if self.is_below(cluster):
             return None
-        limit = self._limit + cluster
-        number = int(np.count_nonzero(self._counts <= limit))
+        number = int(np.count_nonzero(self._counts <= self._limit + cluster))
         if number not in self._found:
-            self._found[number] = self._places(limit, number)
+            bits = self.bits_beside((cluster,))[0]
+            places = OwnPlaces(bits, int(np.bitwise_count(bits).sum()))
+            self._found[number] = places if places.number else None
         return self._found[number]
+
+    def bits_beside(self, clusters: Sequence[int]) -> npt.NDArray[np.uint64]:
+        """The bits of :meth:`places` for each of some numbers of duplicates, shape (n, size // 64): none if
+        too little is rare, all if all is.
+        """
+        limits = (self._limit + np.array(clusters))[:, np.newaxis]
+        rare = np.count_nonzero(self._counts <= limits, axis=1)
+        rare += self._reading.shingles.size - self._counts.size
+        held = self._held <= limits
+        held &= ((rare >= FEWEST_SHINGLES) & (np.count_nonzero(held, axis=1) >= FEWEST_PLACES))[:, np.newaxis]
+        held |= limits >= self._highest
+        return np.packbits(held, axis=1).view("<u8").astype(np.uint64)
 
     def resemblance(self, stored: Compact, whole: float, cluster: int) -> float | None:
         """R' of the module's docstring for the sketch of a canonical page of so many duplicates; None if
@@ -126,13 +141,6 @@ class OwnText:
         counts = np.zeros(self._reading.shingles.size, dtype=np.uint16)
         counts[: self._counts.size] = self._counts
         return counts[sketch.holders(self._reading.shingles, self._reading.full_sketch)]
-
-    def _places(self, limit: int, rare: int) -> OwnPlaces | None:
-        if rare + self._reading.shingles.size - self._counts.size < FEWEST_SHINGLES:
-            return None
-        held = self._held <= limit
-        number = int(np.count_nonzero(held))
-        return OwnPlaces(sketch.compact(held.astype(np.uint64)), number) if number >= FEWEST_PLACES else None
 
 
 def agreements(stored: npt.NDArray[np.uint64], compact: Compact, own: OwnPlaces) -> npt.NDArray[np.float64]:

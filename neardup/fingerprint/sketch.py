@@ -113,7 +113,7 @@ def differing(
     return np.asarray(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
 
 
-def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.uint32]:
+def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.int64]:
     """The row of the element that holds each place of a sketch of some elements, of equal ones the last;
     shape (size,).
     """

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -164,16 +164,9 @@ cdef void draw_turn(const uint64_t[::1] elements, uint64_t[::1] values, Drawing*
             values[place] = value
 
 
-def match(
-    const uint64_t[::1] elements,
-    const uint32_t[::1] rows,
-    const uint64_t[::1] sketch,
-    Py_ssize_t first,
-    Py_ssize_t end,
-    uint32_t[::1] made,
-):
-    if elements.shape[0] != rows.shape[0] or sketch.shape[0] != made.shape[0]:
-        raise ValueError("each element has a row, and each place of the sketch an element")
+def match(const uint64_t[::1] elements, const uint64_t[::1] sketch, Py_ssize_t first, Py_ssize_t end):
+    found = np.full(sketch.shape[0], -1, dtype=np.int64)
+    cdef int64_t[::1] rows = found
     cdef uint64_t size = sketch.shape[0], drawn, place, turn, salt, stamp
     cdef Py_ssize_t i
     for turn in range(first, end):
@@ -182,4 +175,5 @@ def match(
             drawn = mix(elements[i] + salt)
             place = ((drawn >> 32) * size) >> 32 if turn < size else min(turn - size, size - 1)
             if sketch[place] == (stamp | (drawn & <uint64_t>0xFFFFFFFF)):
-                made[place] = rows[i]
+                rows[place] = i
+    return found

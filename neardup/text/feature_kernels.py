@@ -100,15 +100,15 @@ def _drawn(elements: Hashes, turns: Hashes, size: int) -> tuple[Hashes, Hashes]:
     return places, (turns << half) | (drawn & np.uint64(0xFFFFFFFF))
 
 
-def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.uint32]:
+def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.int64]:
     """The row of the element that holds each place of a sketch that :func:`minwise` drew of the elements; of
     equal elements the last. Shape (size,).
 
     An element holds a place that has its hash of the turn in which the place was filled. The turns are those
     of :func:`minwise`, with the same elements.
     """
-    made = np.zeros(sketch.size, dtype=np.uint32)
-    rows = np.arange(elements.size, dtype=np.uint32)
+    made = np.empty(sketch.size, dtype=np.int64)
+    rows = np.arange(elements.size)
     turn, turns = 0, int(sketch.max() >> np.uint64(32)) + 1
     while turn < turns:
         if elements.size > _FEW and elements.size * turn > _FEW * sketch.size:
@@ -118,27 +118,21 @@ def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.uint32]:
                 last = last[:_FEW]
             elements, rows = elements[last], rows[last]
         end = turns if elements.size <= _FEW else min(turns, _FEW * sketch.size // elements.size + 1)
-        match(elements, rows, sketch, turn, end, made)
+        found = match(elements, sketch, turn, end)
+        held = found >= 0
+        made[held] = rows[found[held]]
         turn = end
     return made
 
 
 @native.twin
-def match(
-    elements: Hashes,
-    rows: npt.NDArray[np.uint32],
-    sketch: Hashes,
-    first: int,
-    end: int,
-    made: npt.NDArray[np.uint32],
-) -> None:
-    """Write the row of the last element that holds a place, for the places filled in the turns ``[first,
-    end)``.
-
-    The native twin raises ValueError unless each element has a row, and each place of the sketch one of
-    ``made``.
+def match(elements: Hashes, sketch: Hashes, first: int, end: int) -> npt.NDArray[np.int64]:
+    """The row of the last element that holds each place of a sketch; shape (size,), -1 at the places that
+    were not filled in the turns ``[first, end)``.
     """
+    found = np.full(sketch.size, -1)
     for turn in range(first, end):
         places, drawn = _drawn(elements, np.array([[turn]], dtype=np.uint64), sketch.size)
-        holding = sketch[places[0]] == drawn[0]
-        made[places[0][holding]] = rows[holding]
+        rows = np.flatnonzero(sketch[places[0]] == drawn[0])
+        found[places[0][rows]] = rows
+    return found

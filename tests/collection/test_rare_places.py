@@ -105,7 +105,7 @@ def test_planes_are_the_places_of_each_limit(made_pages: list[tuple[str, str]]) 
 
     for reading in readings:
         own = OwnText(reading, host)
-        reached = np.bitwise_or.accumulate(planes_of(own, 1024), axis=0)
+        reached = np.bitwise_or.accumulate(planes_of(own), axis=0)
         for beside, found in zip(BESIDE, reached, strict=True):
             places = own.places(beside)
             if places is None:
@@ -123,7 +123,7 @@ def test_nothing_rare_in_a_page_fills_no_plane(made_pages: list[tuple[str, str]]
     for _ in range(20):
         host = known.count(HOST, reading.shingles, reading.headline)
 
-    planes = planes_of(OwnText(reading, host), 1024)
+    planes = planes_of(OwnText(reading, host))
 
     assert np.bitwise_count(planes).sum(axis=1).tolist() == [0, 0, 0, 1024, 0, 0]
 

@@ -80,7 +80,7 @@ def _rare(rows: Sequence[Row], readings: Sequence[Reading]) -> list[Row]:
         host = known.of(row["host"])
         assert host is not None
         own = OwnText(reading, host)
-        planes = rare_places.planes_of(own, OPTIONS.sketch_size)
+        planes = rare_places.planes_of(own)
         rare = {
             "rare_places": planes.astype("<u8").tobytes(),
             "rare_limit": host.limit,
