@@ -468,7 +468,10 @@ class _Builder:
         if reading is not None and reading.fingerprint and reading.distinct_words >= self._min_features:
             shingles = reading.shingles.astype("<u8").tobytes()
             writer.shingles((page_id, _storable(page.host), reading.text_digest, values.headline, shingles))
-        writer.links(page_id, [_storable(link) for link in led_to], led_to.values())
+        targets = list(led_to)
+        if not "".join(targets).isascii():
+            targets = [_storable(link) for link in targets]
+        writer.links(page_id, targets, led_to.values())
         note.pages += 1
         note.links += len(led_to)
         return None

@@ -208,13 +208,20 @@ class _Raw(NamedTuple):
     refers_to: Reference | None
 
 
+_UNREAD = _Raw("", "", None, None, "", None, Capture("", ""), None)
+"""A record of another kind, such as a request."""
+
+
 def warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
     for record in _fastwarc().ArchiveIterator(file, parse_http=False, quirks_mode=quirks):
         yield record.stream_pos
         get = record.headers.get
         kind = get("WARC-Type") or ""
+        if kind not in _READ:
+            yield _UNREAD
+            continue
         content = None
-        if kind in _READ and record.content_length <= MOST_BYTES:
+        if record.content_length <= MOST_BYTES:
             content = record.reader.read()
             if len(content) < record.content_length:
                 raise EOFError(f"the record has {len(content)} of {record.content_length} bytes")
