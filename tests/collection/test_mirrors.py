@@ -119,6 +119,21 @@ class TestClasses:
 
         assert told(web.mirrors()) == [("www1.example/", "www2.example/", Class.FULL)]
 
+    @pytest.mark.parametrize("changed", range(0, 30, 3))
+    def test_of_numbered_sides_no_page_at_all_may_differ(self, changed: int) -> None:
+        web = Web()
+        web.add("docs.example/3.8/", PATHS, cluster=100, text=100)
+        others = [path for place, path in enumerate(PATHS) if place != changed]
+        web.add("docs.example/3.9/", [PATHS[changed]], cluster=100 + changed, text=900)
+        for path in others:
+            number = 100 + PATHS.index(path)
+            web.add("docs.example/3.9/", [path], cluster=number, text=number)
+
+        (found,) = web.mirrors()
+
+        assert found.kind is Class.NEAR
+        assert 0.9 <= found.same < 1.0
+
     def test_other_paths(self) -> None:
         web = Web()
         web.add("a.example/", PATHS, cluster=100, text=100)
