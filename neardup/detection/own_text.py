@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.detection.document_frequencies import MOST_COUNTED
+from neardup.detection.frequency_kernels import MOST_COUNT
 from neardup.fingerprint import sketch
 
 if TYPE_CHECKING:
@@ -107,13 +108,14 @@ class OwnText:
         """The bits of :meth:`places` for each of some numbers of duplicates, shape (n, size // 64): none if
         too little is rare, all if all is.
         """
-        limits = (self._limit + np.array(clusters))[:, np.newaxis]
-        rare = np.count_nonzero(self._counts <= limits, axis=1)
+        limits = np.minimum(self._limit + np.array(clusters), MOST_COUNT).astype(np.uint16)
+        rare = np.searchsorted(np.sort(self._counts), limits, side="right")
         rare += self._reading.shingles.size - self._counts.size
-        held = self._held <= limits
-        held &= ((rare >= FEWEST_SHINGLES) & (np.count_nonzero(held, axis=1) >= FEWEST_PLACES))[:, np.newaxis]
-        held |= limits >= self._highest
-        return np.packbits(held, axis=1).view("<u8").astype(np.uint64)
+        bits = np.packbits(self._held <= limits[:, np.newaxis], axis=1).view("<u8").astype(np.uint64)
+        places = np.bitwise_count(bits).sum(axis=1)
+        bits[(rare < FEWEST_SHINGLES) | (places < FEWEST_PLACES)] = 0
+        bits[limits >= self._highest] = ~np.uint64(0)
+        return bits
 
     def resemblance(self, stored: Compact, whole: float, cluster: int) -> float | None:
         """R' of the module's docstring for the sketch of a canonical page of so many duplicates; None if
