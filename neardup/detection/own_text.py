@@ -105,8 +105,9 @@ class OwnText:
         return self._found[number]
 
     def bits_beside(self, clusters: Sequence[int]) -> npt.NDArray[np.uint64]:
-        """The bits of :meth:`places` for each of some numbers of duplicates, shape (n, size // 64): none if
-        too little is rare, all if all is.
+        """The bits of :meth:`places` for each of some numbers of duplicates, shape (n, size // 64).
+
+        There are none if too little is rare, and all if all is.
         """
         limits = np.minimum(self._limit + np.array(clusters), MOST_COUNT).astype(np.uint16)
         rare = np.searchsorted(np.sort(self._counts), limits, side="right")
