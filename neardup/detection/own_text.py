@@ -105,7 +105,7 @@ class OwnText:
         return self._found[number]
 
     def bits_beside(self, clusters: Sequence[int]) -> npt.NDArray[np.uint64]:
-        """The bits of :meth:`places` for each of some numbers of duplicates, shape (n, size // 64).
+        """The bits of :meth:`places` beside some numbers of duplicates; shape (n, size // 64).
 
         There are none if too little is rare, and all if all is.
         """

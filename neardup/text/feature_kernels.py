@@ -127,8 +127,9 @@ def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.int64]:
 
 @native.twin
 def match(elements: Hashes, sketch: Hashes, first: int, end: int) -> npt.NDArray[np.int64]:
-    """The row of the last element that holds each place of a sketch; shape (size,), -1 at the places that
-    were not filled in the turns ``[first, end)``.
+    """The row of the last element that holds each place of a sketch; shape (size,).
+
+    The row is -1 at the places that were not filled in the turns ``[first, end)``.
     """
     found = np.full(sketch.size, -1)
     for turn in range(first, end):
