@@ -53,7 +53,7 @@ def readings(folder: Path, most: int) -> list[Reading]:
             reading = reader.read_html(HOST, path.read_bytes())
         except NeardupError:
             continue
-        if reading.fingerprint is not None and reading.distinct_words >= DetectorOptions().min_features:
+        if reading.can_be_matched(DetectorOptions().min_features):
             found.append(reading)
         if len(found) == most:
             break

@@ -140,7 +140,7 @@ def read(url: str, name: str, html: str, path: Path | None = None) -> Page | Non
         reading = READER.read_tree(url, root)
     except PageTooLarge:
         return None
-    if reading.fingerprint is None or reading.distinct_words < OPTIONS.min_features:
+    if not reading.can_be_matched(OPTIONS.min_features):
         return None
     return Page(url, name, READER.content.utf8(url, root), reading, path)
 

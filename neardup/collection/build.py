@@ -465,7 +465,7 @@ class _Builder:
                 *values, name, origin.place,
             )
         )  # fmt: skip
-        if reading is not None and reading.fingerprint and reading.distinct_words >= self._min_features:
+        if reading is not None and reading.can_be_matched(self._min_features):
             shingles = reading.shingles.astype("<u8").tobytes()
             writer.shingles((page_id, _storable(page.host), reading.text_digest, values.headline, shingles))
         targets = list(led_to)

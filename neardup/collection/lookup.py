@@ -83,12 +83,9 @@ def known_pages(store: Store, options: DetectorOptions, reader: Reader) -> Known
 
 def look_up(known: Known, url: str, reading: Reading, *, limit: int) -> Checked:
     """What a crawl would find about a page that has been read."""
-    if (
-        reading.fingerprint is None
-        or reading.sketch is None
-        or reading.distinct_words < known.options.min_features
-    ):
+    if not reading.can_be_matched(known.options.min_features):
         return Checked(url, "too short to be matched", reading.distinct_words, None, [])
+    assert reading.fingerprint is not None
     with known.store.reading() as connection:
         itself = page_report.id_and_kind(connection, url)
     page = Address.of(url)

@@ -16,7 +16,7 @@ from neardup.collection.rare_places import BESIDE
 from neardup.detection import own_text
 from neardup.detection.document_frequencies import RARE_PAGES
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
-from neardup.detection.headlines import Likeness, are_named_apart, compare_many, name_words
+from neardup.detection.headlines import Likeness, are_named_apart, compare_many
 from neardup.detection.rule import Own
 from neardup.parquet import arrow_module
 from neardup.text import headline as headlines
@@ -272,9 +272,8 @@ def _named_apart(batch: Any, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int6
     one, other = (_headlines(batch[f"headline_{end}"]) for end in "ab")
     rows = rows[(one[rows] != other[rows]).any(axis=1)]
     urls = [batch[f"url_{end}"].take(_arrow().array(rows)).to_pylist() for end in "ab"]
-    names = ((name_words(a), name_words(b)) for a, b in zip(*urls, strict=True))
     apart = [
-        are_named_apart(one[row], a, other[row], b) for row, (a, b) in zip(rows.tolist(), names, strict=True)
+        are_named_apart(one[row], a, other[row], b) for row, a, b in zip(rows.tolist(), *urls, strict=True)
     ]
     return rows[np.array(apart, dtype=np.bool_)]
 

@@ -269,14 +269,11 @@ class Detector:
         standing, page_id = self.pages.canonical[row], self.pages.ids[row]
         own_distance: int | None = None
         found: Found | None = None
-        if (
-            reading.fingerprint is None
-            or reading.sketch is None
-            or reading.distinct_words < self.options.min_features
-        ):
+        if not reading.can_be_matched(self.options.min_features):
             self.set_canonical(row, reading.fingerprint.value if reading.fingerprint else 0, canonical=NONE)
             kind = Kind.TOO_SHORT
         else:
+            assert reading.fingerprint is not None
             if known and self.pages.values[row]:
                 own_distance = hamming.distance(self.pages.values[row], reading.fingerprint.value)
             found = self._resolve(page, row, own_distance, reading)
@@ -381,12 +378,10 @@ class Detector:
         """The canonical page that a page, if it were judged, would be a duplicate of; nothing is remembered
         of the page. None: the page is like none, or too short.
         """
-        if (
-            reading.fingerprint is None
-            or reading.sketch is None
-            or reading.distinct_words < self.options.min_features
-        ):
+        if not reading.can_be_matched(self.options.min_features):
             return None
+        assert reading.fingerprint is not None
+        assert reading.sketch is not None
         page = Address.of(url)
         digest = self.verifier.scope.digest(page, reading.text_digest)
         if copies := self.exact_copies(page, reading.fingerprint.value, reading.sketch, digest):

@@ -70,7 +70,33 @@ def compare_many(
     return [likeness[code] for code in found.tolist()]
 
 
-def name_words(url: str) -> frozenset[int]:
+def are_named_apart(one: Headline, url: str, other: Headline, other_url: str) -> bool:
+    """Whether the headlines of two pages differ in a word in which the names of their files differ, too.
+
+    So do "Release 3.35.3" at ``3_35_3.html`` and "Release 3.35.4" at ``3_35_4.html``, but not the versions of
+    one page in two folders. Common words and numbers say nothing in a headline alone; the name says that the
+    word tells pages apart.
+    """
+    words = _differing_words(one, other)
+    return bool(words) and not words.isdisjoint(_name_words(url) ^ _name_words(other_url))
+
+
+def _differing_words(one: Headline, other: Headline) -> set[int]:
+    """The words of a title that the other title has not, and those of headings likewise.
+
+    A part of a headline that one of the pages has not got tells nothing.
+    """
+    found: set[int] = set()
+    if np.array_equal(one, other):
+        return found
+    for part in (slice(0, TITLE_WORDS), slice(TITLE_WORDS, None)):
+        mine, theirs = (set(each[part].tolist()) - {0} for each in (one, other))
+        if mine and theirs:
+            found |= mine ^ theirs
+    return found
+
+
+def _name_words(url: str) -> frozenset[int]:
     """The words of the last segment of a URL's path, hashed as those of headlines are. Most are names of
     files.
 
@@ -78,20 +104,3 @@ def name_words(url: str) -> frozenset[int]:
     """
     name = unquote(urlsplit(url).path.rpartition("/")[2][:_MOST_CHARACTERS])
     return frozenset(map(headline.word_hash, words(name.replace("_", " "))))
-
-
-def are_named_apart(
-    one: Headline, one_name: frozenset[int], other: Headline, other_name: frozenset[int]
-) -> bool:
-    """Whether the headlines of two pages differ in a word in which the names of their files differ, too.
-
-    So do "Release 3.35.3" at ``3_35_3.html`` and "Release 3.35.4" at ``3_35_4.html``, but not the versions of
-    one page in two folders. Common words and numbers say nothing in a headline alone; the name says that the
-    word tells pages apart.
-    """
-    named = one_name ^ other_name
-    if not named:
-        return False
-    titles, headings = slice(0, TITLE_WORDS), slice(TITLE_WORDS, None)
-    parts = [(set(one[part].tolist()) - {0}, set(other[part].tolist()) - {0}) for part in (titles, headings)]
-    return any(mine and theirs and named & (mine ^ theirs) for mine, theirs in parts)

@@ -14,7 +14,7 @@ from neardup.address import Address, host_of
 from neardup.detection import own_text
 from neardup.detection.decisions import Decisions
 from neardup.detection.document_frequencies import DocumentFrequencies
-from neardup.detection.headlines import Likeness, are_named_apart, compare_many, name_words
+from neardup.detection.headlines import Likeness, are_named_apart, compare_many
 from neardup.detection.own_text import OwnText
 from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.detection.verdict import Found
@@ -141,20 +141,14 @@ class Comparison:
         likenesses = compare_many(self._headline, self._page.host, others, hosts, verifier.frequencies)
         for place, likeness, headline in zip(order.tolist(), likenesses, others, strict=True):
             row, whole = int(rows[place]), float(wholes[place])
+            url = known.pages.urls[row]
             own = self._own_beside(row, stored[place], whole, float(rares[place]))
             evidence = rule.evidence(whole, likeness, own)
-            if evidence is not None and self._is_named_apart(known.pages.urls[row], headline):
+            if evidence is not None and are_named_apart(self._headline, self._page.url, headline, url):
                 evidence = rule.evidence(whole, Likeness.NAMED_APART, own)
             if evidence is not None:
                 return Found(row, int(matches[place, 1]), whole, evidence)
         return None
-
-    def _is_named_apart(self, url: str, headline: Headline) -> bool:
-        return are_named_apart(self._headline, self._name_words, headline, name_words(url))
-
-    @cached_property
-    def _name_words(self) -> frozenset[int]:
-        return name_words(self._page.url)
 
     def _own_beside(self, row: int, stored: Compact, whole: float, rare: float) -> Own | None:
         """What is known of what is rare in this page and in a canonical page; ``rare`` is NaN if too little

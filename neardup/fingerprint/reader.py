@@ -73,6 +73,13 @@ class Reading:
     headline: Headline
     text: bytes | None = None
 
+    def can_be_matched(self, min_features: int) -> bool:
+        """Whether the page has enough distinct words to be compared with others; a page without fingerprint
+        or sketch has none.
+        """
+        has_words = self.fingerprint is not None and self.sketch is not None
+        return has_words and self.distinct_words >= min_features
+
 
 class Reader:
     """Reads pages by one choice of content, features and size of sketches.
