@@ -109,36 +109,69 @@ class HostFrequencies:
         self.headlines.add(np.concatenate((word_keys(headline[headline != 0]), whole_keys(headline))))
 
     def to_bytes(self) -> bytes:
-        """The counts as they are stored: a head of four numbers, and both tables row after row.
+        """The counts as they are stored: a head of four numbers, and both tables, all compressed by zlib.
 
-        All numbers are little-endian, and all is compressed by zlib.
+        Most counts are 0 or 1. So a table is a bit a cell that says which are above 0, then a bit for each of
+        those that says which are above 1, then what is left: all low bytes, and all high ones.
         """
         # Taken once: a crawl may let a table grow meanwhile.
         tables = [(table.cells, table.distinct) for table in (self.shingles, self.headlines)]
         head = _HEAD.pack(*(number for cells, distinct in tables for number in (cells.shape[1], distinct)))
-        return zlib.compress(head + b"".join(cells.astype("<u2").tobytes() for cells, _ in tables), level=1)
+        return zlib.compress(head + b"".join(_packed(cells) for cells, _ in tables), level=1)
 
     @classmethod
     def from_bytes(cls, pages: int, data: bytes) -> HostFrequencies:
         """What :meth:`to_bytes` gave; ValueError if it is nothing of the kind."""
         try:
-            raw = zlib.decompressobj().decompress(data, _HEAD.size + 8 * _MOST_CELLS + 1)
+            raw = zlib.decompressobj().decompress(data, _HEAD.size + 9 * _MOST_CELLS + 1)
         except zlib.error as exc:
             raise ValueError(f"document frequencies that cannot be unpacked: {exc}") from exc
         if len(raw) < _HEAD.size:
             raise ValueError(f"document frequencies of {len(raw)} bytes")
         width, distinct, headline_width, headline_distinct = _HEAD.unpack_from(raw)
-        sizes = width, headline_width
-        if len(raw) != _HEAD.size + 4 * sum(sizes) or not all(
-            _FEWEST_CELLS <= size <= _MOST_CELLS and not size & (size - 1) for size in sizes
+        if not all(
+            _FEWEST_CELLS <= size <= _MOST_CELLS and not size & (size - 1) for size in (width, headline_width)
         ):
-            raise ValueError(f"document frequencies: {len(raw)} bytes for {sum(sizes)} cells")
-        numbers = np.frombuffer(raw, dtype="<u2", offset=_HEAD.size).astype(np.uint16)
-        return cls(
-            pages,
-            Counts(numbers[: 2 * width].reshape(2, width).copy(), distinct),
-            Counts(numbers[2 * width :].reshape(2, headline_width).copy(), headline_distinct),
-        )
+            raise ValueError(f"document frequencies of {width} and {headline_width} cells")
+        rest = np.frombuffer(raw, dtype=np.uint8, offset=_HEAD.size)
+        shingles, rest = _unpacked(rest, width)
+        headlines, rest = _unpacked(rest, headline_width)
+        if rest.size:
+            raise ValueError(f"document frequencies: {rest.size} bytes too many")
+        return cls(pages, Counts(shingles, distinct), Counts(headlines, headline_distinct))
+
+
+def _packed(cells: Cells) -> bytes:
+    """A table as it is stored, before compression."""
+    made = []
+    for above in (0, 1):
+        are_above = cells.ravel() > above
+        made.append(np.packbits(are_above).tobytes())
+        cells = cells.ravel()[are_above]
+    return b"".join(
+        [*made, (cells & 0xFF).astype(np.uint8).tobytes(), (cells >> 8).astype(np.uint8).tobytes()]
+    )
+
+
+def _unpacked(data: npt.NDArray[np.uint8], width: int) -> tuple[Cells, npt.NDArray[np.uint8]]:
+    """The table that begins the bytes, and the bytes behind it; ValueError if they are too few."""
+    above_0, data = _bits(data, 2 * width)
+    above_1, data = _bits(data, int(np.count_nonzero(above_0)))
+    number = np.count_nonzero(above_1)
+    if data.size < 2 * number:
+        raise ValueError(f"document frequencies: {data.size} bytes for {number} counts")
+    counts = np.ones(above_1.size, dtype=np.uint16)
+    counts[above_1] = data[:number] | data[number : 2 * number].astype(np.uint16) << 8
+    cells = np.zeros(2 * width, dtype=np.uint16)
+    cells[above_0] = counts
+    return cells.reshape(2, width), data[2 * number :]
+
+
+def _bits(data: npt.NDArray[np.uint8], number: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8]]:
+    size = -(-number // 8)
+    if data.size < size:
+        raise ValueError(f"document frequencies: {data.size} bytes for {number} bits")
+    return np.unpackbits(data[:size], count=number).view(np.bool_), data[size:]
 
 
 class DocumentFrequencies:
