@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.interval import Rate
 
-CUTS = (0.9, 0.8, 0.5)
+CUTS = (0.9, 0.8, 0.7, 0.6, 0.5)
 """Resemblances to an earlier page of the same name from which recall is given by itself."""
 
 
