@@ -245,7 +245,7 @@ class _Job:
             "page",
             f"""
             SELECT ordinal, url, host, {_SIGNED} AS value, sketch, headline,
-                rare_places, rare_limit, is_all_rare{site}
+                rare_places, rare_limit, is_all_rare, is_article{site}
             FROM pages JOIN numbered ON pages.id = numbered.id {scoped}
             LEFT JOIN rare ON pages.id = rare.id
             WHERE ordinal = first
@@ -317,7 +317,8 @@ class _Job:
         self._engine.map(
             "compared",
             f"""
-            SELECT a, b, {columns}, other.rare_places, other.rare_limit, other.is_all_rare
+            SELECT a, b, {columns},
+                other.rare_places, other.rare_limit, other.is_all_rare, other.is_article
             FROM pair JOIN page AS one ON a = one.ordinal JOIN page AS other ON b = other.ordinal
             """,
             judgement,

@@ -440,7 +440,7 @@ def RARE() -> Any:  # noqa: N802  # as PAGES
 
     ``rare_places`` are the planes of :func:`neardup.collection.rare_places.planes_of`. ``rare_limit``: on how
     many pages of the host a rare shingle may stand. ``is_all_rare``: the host is known, and next to nothing
-    in the page is template.
+    in the page is template. ``is_article``: so much is rare that the headline is a small part of it.
     """
     arrow = arrow_module("pyarrow", Path("a collection"))
     return arrow.schema(
@@ -449,6 +449,7 @@ def RARE() -> Any:  # noqa: N802  # as PAGES
             ("rare_places", arrow.binary()),
             ("rare_limit", arrow.int32()),
             ("is_all_rare", arrow.bool_()),
+            ("is_article", arrow.bool_()),
         ]
     )
 

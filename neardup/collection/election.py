@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _PAIRS_AT_ONCE = 1 << 16
 _COLUMNS = ("id", "url", "host", "date", "hash_value", "sketch", "headline", "text_digest")
-_RARE = ("rare_places", "rare_limit", "is_all_rare")
+_RARE = ("rare_places", "rare_limit", "is_all_rare", "is_article")
 _UNDATED = datetime.max.replace(tzinfo=UTC)
 
 

@@ -104,6 +104,7 @@ _AFTERWARDS = [
     *(f"{name}_{end}" for name in ("headline", "url", "host") for end in "ab"),
     "rare_limit",
     "is_all_rare",
+    "is_article",
 ]
 """Columns of pairs that are asked for after sketches have been compared."""
 
@@ -196,13 +197,13 @@ class Judgement:
         self, batch: Any, wholes: npt.NDArray[np.float64], rares: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.bool_], list[npt.NDArray[np.object_]]]:
         """``is_whole`` and the columns ``EVIDENCE`` of pairs of pages."""
-        is_all = batch["is_all_rare"].fill_null(False).to_numpy(zero_copy_only=False)
-        found = self._columns(self._likenesses(batch), wholes, rares, is_all)
+        kinds = np.stack([_flags(batch["is_all_rare"]), _flags(batch["is_article"])], axis=1)
+        found = self._columns(self._likenesses(batch), wholes, rares, kinds)
         matched = np.logical_or.reduce([one != np.array(None) for one in found])
         apart = _named_apart(batch, np.flatnonzero(matched))
         named = np.full(apart.size, Likeness.NAMED_APART.value, dtype=np.int8)
         for one, other in zip(
-            found, self._columns(named, wholes[apart], rares[apart], is_all[apart]), strict=True
+            found, self._columns(named, wholes[apart], rares[apart], kinds[apart]), strict=True
         ):
             changed = one[apart] != np.array(None)
             one[apart[changed]] = other[changed]
@@ -213,17 +214,20 @@ class Judgement:
         likenesses: npt.NDArray[np.int8],
         wholes: npt.NDArray[np.float64],
         rares: npt.NDArray[np.float64],
-        is_all: npt.NDArray[np.bool_],
+        kinds: npt.NDArray[np.bool_],
     ) -> list[npt.NDArray[np.object_]]:
-        """The columns ``EVIDENCE``, and what the rule says if nothing is known of the hosts."""
+        """The columns ``EVIDENCE``, and what the rule says if nothing is known of the hosts.
+
+        ``kinds`` are ``is_all`` and ``is_article`` of :class:`neardup.detection.rule.Own`, shape (n, 2).
+        """
         found: list[npt.NDArray[np.object_]] = []
         for plane, beside in enumerate(rares.T):
             if plane and np.array_equal(beside, rares[:, plane - 1], equal_nan=True):
                 found.append(found[-1].copy())
             else:
-                found.append(self._judged(likenesses, wholes, rares[:, 0], beside, is_all))
+                found.append(self._judged(likenesses, wholes, rares[:, 0], beside, kinds))
         nothing = np.full(len(wholes), np.nan)
-        return [*found, self._judged(likenesses, wholes, nothing, nothing, np.zeros_like(is_all))]
+        return [*found, self._judged(likenesses, wholes, nothing, nothing, np.zeros_like(kinds))]
 
     def _judged(
         self,
@@ -231,18 +235,20 @@ class Judgement:
         wholes: npt.NDArray[np.float64],
         rares: npt.NDArray[np.float64],
         besides: npt.NDArray[np.float64],
-        is_all: npt.NDArray[np.bool_],
+        kinds: npt.NDArray[np.bool_],
     ) -> npt.NDArray[np.object_]:
         """What the rule says of each pair. It compares with a few cuts only, so few pairs need be judged."""
         codes = likenesses.astype(np.int64)
         for column in (wholes, rares, besides):
             classes = np.digitize(column, self._cuts)
             codes = codes * (self._cuts.size + 2) + np.where(np.isnan(column), self._cuts.size + 1, classes)
-        _, judged, like = np.unique(codes * 2 + is_all, return_index=True, return_inverse=True)
+        for flags in kinds.T:
+            codes = codes * 2 + flags
+        _, judged, like = np.unique(codes, return_index=True, return_inverse=True)
         found = np.full(judged.size, None, dtype=np.object_)
         for place, row in enumerate(judged.tolist()):
             rare, beside = (None if np.isnan(one[row]) else float(one[row]) for one in (rares, besides))
-            own = Own(rare, beside, is_all=bool(is_all[row]))
+            own = Own(rare, beside, *kinds[row].tolist())
             found[place] = self._rule.evidence(float(wholes[row]), Likeness(likenesses[row]), own)
         return found[like]
 
@@ -289,6 +295,12 @@ def _traits(batch: Any, end: str) -> npt.NDArray[np.int64]:
 
 def _arrow() -> Any:
     return arrow_module("pyarrow", Path("a collection"))
+
+
+def _flags(column: Any) -> npt.NDArray[np.bool_]:
+    """Of a page without a row of ``rare/``, nothing is known."""
+    made: npt.NDArray[np.bool_] = column.fill_null(False).to_numpy(zero_copy_only=False)
+    return made
 
 
 def _numbers(column: Any) -> npt.NDArray[np.uint64]:

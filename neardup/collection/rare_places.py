@@ -225,7 +225,7 @@ class _Placing:
     def _frequencies(self) -> DocumentFrequencies:
         return read_frequencies(self._collection, are_stored=True)
 
-    def _row(self, reading: Reading, known: HostFrequencies) -> tuple[bytes, int, bool]:
+    def _row(self, reading: Reading, known: HostFrequencies) -> tuple[bytes, int, bool, bool]:
         own = OwnText(reading, known)
         is_all_rare = known.pages >= KNOWN_PAGES and own.is_all_rare()
-        return planes_of(own).astype("<u8").tobytes(), known.limit, is_all_rare
+        return planes_of(own).astype("<u8").tobytes(), known.limit, is_all_rare, own.is_article()

@@ -64,6 +64,11 @@ SHARP_PLACES = 64
 chance.
 """
 
+FEWEST_OF_ARTICLE = 100
+"""Rare shingles of a page whose headline is a small part of what is rare. A title of three words that stands
+in the text as well makes five of them others.
+"""
+
 LEAST_WHOLE = 0.5
 """Resemblance of the whole that pages with fewer than ``SHARP_PLACES`` must have as well."""
 
@@ -137,6 +142,10 @@ class OwnText:
         if self.is_below(0):
             return True
         return int(np.count_nonzero(self._counts > self._limit)) <= DOUBTFUL_SHARE * self._counts.size
+
+    def is_article(self) -> bool:
+        """Whether so much is rare that the headline is a small part of it."""
+        return int(np.count_nonzero(self._counts <= self._limit)) >= FEWEST_OF_ARTICLE
 
     @cached_property
     def _held(self) -> npt.NDArray[np.uint16]:

@@ -34,6 +34,11 @@ called duplicates of others on that evidence (lists of members, all with one tit
 OTHER_HEADLINE = 0.95
 """Least resemblance of what is rare in pages whose headlines differ: one article under two headlines."""
 
+AGAINST_RARE = 0.9
+"""Least resemblance of whole texts of one headline, where what is rare says no. With ``VERIFY``, it would be
+enough that a short page is template but for a word or two, such as a list of members of another class.
+"""
+
 MIN_FEATURES = 10
 """Distinct words that a page must have to be matched, unless said otherwise."""
 
@@ -92,14 +97,16 @@ class Own(NamedTuple):
     - ``rare``: the resemblance of what is rare; None if too little is, or all.
     - ``beside_cluster``: the same, if what the cluster's own pages have in common counts as rare.
     - ``is_all``: the site is known, and next to nothing in the page is template.
+    - ``is_article``: so much of the page is rare that the headline is a small part of that.
     """
 
     rare: float | None
     beside_cluster: float | None
     is_all: bool
+    is_article: bool
 
 
-NOTHING_KNOWN = Own(None, None, is_all=False)
+NOTHING_KNOWN = Own(None, None, is_all=False, is_article=False)
 """Of a site that is not known."""
 
 
@@ -120,7 +127,16 @@ class Rule:
     @property
     def least_rare(self) -> float:
         """Least resemblance of what is rare in pages of one headline."""
-        return max(0.0, 1.0 - (1.0 - self.verify) * (1.0 - SAME_HEADLINE) / (1.0 - VERIFY))
+        return self._in_proportion(SAME_HEADLINE)
+
+    @property
+    def least_against_rare(self) -> float:
+        """Least resemblance of whole texts of one headline, where what is rare says no."""
+        return self._in_proportion(AGAINST_RARE)
+
+    def _in_proportion(self, value: float) -> float:
+        """What a value that goes with ``VERIFY`` is with ``verify``."""
+        return max(0.0, 1.0 - (1.0 - self.verify) * (1.0 - value) / (1.0 - VERIFY))
 
     @property
     def least(self) -> float:
@@ -130,7 +146,8 @@ class Rule:
     @property
     def cuts(self) -> tuple[float, ...]:
         """All resemblances that :meth:`evidence` compares others with, in ascending order."""
-        return tuple(sorted({self.least_rare, self.verify, self._least_of_others}))
+        cuts = {self.least_rare, self.verify, self.least_against_rare, self._least_of_others}
+        return tuple(sorted(cuts))
 
     @property
     def _least_of_others(self) -> float:
@@ -159,21 +176,26 @@ class Rule:
             return Evidence.DISTANCE
         own = own or NOTHING_KNOWN
         if headlines is Likeness.DIFFERENT:
-            return self._under_two_headlines(whole, own.rare)
+            return self._under_two_headlines(whole, own.rare, own)
         if headlines is Likeness.NAMED_APART and (own.rare is not None or own.is_all):
-            return self._under_two_headlines(whole, whole if own.rare is None else own.rare)
+            return self._under_two_headlines(whole, whole if own.rare is None else own.rare, own)
         if headlines is Likeness.SAME:
             return self._of_one_headline(whole, own)
         return self._without_headlines(whole, own)
 
-    def _under_two_headlines(self, whole: float, rare: float | None) -> Evidence | None:
-        alike = rare is not None and rare >= self._least_of_others
-        return Evidence.RARE if alike and whole >= self.verify else None
+    def _under_two_headlines(self, whole: float, rare: float | None, own: Own) -> Evidence | None:
+        alike = rare is not None and rare >= self._least_of_others and whole >= self.verify
+        return Evidence.RARE if alike and own.is_article else None
 
     def _of_one_headline(self, whole: float, own: Own) -> Evidence | None:
         least = self.least_rare
-        rare_alike = own.beside_cluster is not None and own.beside_cluster >= least
-        if whole < self.verify and not rare_alike and not (own.is_all and whole >= least):
+        if own.is_all:
+            alike = max(whole, own.beside_cluster or 0.0) >= least
+        elif own.beside_cluster is None:
+            alike = whole >= self.verify
+        else:
+            alike = own.beside_cluster >= least or whole >= self.least_against_rare
+        if not alike:
             return None
         sure = own.is_all if own.rare is None else own.rare >= least
         return Evidence.HEADLINE if sure else Evidence.WHOLE

@@ -114,6 +114,10 @@ class Comparison:
             and self._own.is_all_rare()
         )
 
+    @cached_property
+    def _is_article(self) -> bool:
+        return self._own is not None and self._own.is_article()
+
     def confirmed(self, matches: npt.NDArray[np.int64]) -> Found | None:
         """Of ``matches``, columns row and distance, shape (n, 2), the page that agrees most of those that
         rule and scope take.
@@ -159,7 +163,7 @@ class Comparison:
         of_rare = None if np.isnan(rare) else rare
         cluster = self._verifier.known.sizes.of(row)
         beside = self._own.resemblance(stored, whole, cluster) if cluster else of_rare
-        return Own(of_rare, beside, is_all=self._is_all_rare)
+        return Own(of_rare, beside, is_all=self._is_all_rare, is_article=self._is_article)
 
 
 def stored_evidence(

@@ -195,7 +195,7 @@ def test_kernels_do_not_depend_on_batches(rows: list[Row]) -> None:
             columns[f"{name}_{end}"] = [some[pair[side]][name] for pair in pairs]
         values = np.array([some[pair[side]]["hash_value"] for pair in pairs], dtype=np.uint64)
         columns[f"value_{end}"] = values.view(np.int64)
-    for name in ("rare_places", "rare_limit", "is_all_rare"):
+    for name in ("rare_places", "rare_limit", "is_all_rare", "is_article"):
         columns[name] = [some[b][name] for _, b in pairs]
     judgement = Judgement(CHOICE.rule, Templates({}), 1024)
 

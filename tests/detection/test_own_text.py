@@ -124,6 +124,12 @@ def test_few_rare_shingles_do_not_decide() -> None:
     assert all(FEWEST_PLACES <= places.number < SIZE for places in held)
 
 
+def test_an_article_has_much_that_is_rare() -> None:
+    found = {own: OwnText(read(f"{MENU} {words('a', own)}"), menu_host()).is_article() for own in (90, 110)}
+
+    assert found == {90: False, 110: True}
+
+
 def test_places_are_those_whose_least_shingle_is_rare() -> None:
     host, reading = menu_host(), read(f"{MENU} {words('a', 100)}")
     places = OwnText(reading, host).places()

@@ -85,6 +85,7 @@ def _rare(rows: Sequence[Row], readings: Sequence[Reading]) -> list[Row]:
             "rare_places": planes.astype("<u8").tobytes(),
             "rare_limit": host.limit,
             "is_all_rare": host.pages >= KNOWN_PAGES and own.is_all_rare(),
+            "is_article": own.is_article(),
         }
         made += [rare, rare]
     return made
@@ -231,6 +232,7 @@ def _judged(order: Sequence[Row], pair: _Pair, duplicates: int, choice: Choice) 
         _of_rare(one, other, 0, pair.whole),
         _of_rare(one, other, duplicates, pair.whole),
         is_all=bool(other.get("is_all_rare")),
+        is_article=bool(other.get("is_article")),
     )
     return _evidence(order, pair, own, choice)
 
