@@ -111,8 +111,9 @@ class HostFrequencies:
     def to_bytes(self) -> bytes:
         """The counts as they are stored: a head of four numbers, and both tables, all compressed by zlib.
 
-        Most counts are 0 or 1. So a table is a bit a cell that says which are above 0, then a bit for each of
-        those that says which are above 1, then what is left: all low bytes, and all high ones.
+        Most counts are 0 or 1. So a table begins with a bit a cell: whether the count is above 0. A bit for
+        each of those follows: whether the count is above 1. The low bytes of these counts, and then the high
+        bytes, are the end.
         """
         # Taken once: a crawl may let a table grow meanwhile.
         tables = [(table.cells, table.distinct) for table in (self.shingles, self.headlines)]

@@ -35,8 +35,8 @@ OTHER_HEADLINE = 0.95
 """Least resemblance of what is rare in pages whose headlines differ: one article under two headlines."""
 
 AGAINST_RARE = 0.9
-"""Least resemblance of whole texts of one headline, where what is rare says no. With ``VERIFY``, it would be
-enough that a short page is template but for a word or two, such as a list of members of another class.
+"""Least resemblance of whole texts of one headline, where what is rare says no. A short page that is template
+but for a word or two would reach ``VERIFY``.
 """
 
 MIN_FEATURES = 10
