@@ -11,6 +11,7 @@ from neardup.urls.rules import Slot, State
 from neardup.urls.slots import Reduced, reduced_key, together_name
 from neardup.urls.substitutions import VARIES
 from neardup.urls.tally import Tally
+from neardup.urls.versions import Versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,6 +77,7 @@ class HostRules:
 
     def __init__(self) -> None:
         self.version = 0
+        self.versions = Versions()
         self.contexts: dict[Context, Evidence] = {}
         self.pages: deque[Page] = deque(maxlen=MOST_RECENT)
         """The last pages, to be looked at again when there are new rules for the whole host."""

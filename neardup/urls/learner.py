@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import may_be_one_site
 from neardup.urls.evidence import MIN_LOWER
-from neardup.urls.host_rules import Estimate, HostRules, reduced
+from neardup.urls.host_rules import WEIGHT, Estimate, HostRules, reduced
 from neardup.urls.memory import Bucket, Memory, Page
-from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, parts_of, without_alias
+from neardup.urls.parts import Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Component, Place, Reduced, differences, page_key, places
 from neardup.urls.substitutions import proposals, text_of
+from neardup.urls.versions import (
+    COPIES,
+    OTHERS,
+    contexts_of,
+    directory_and_version,
+    has_versions,
+    versions_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,12 +42,6 @@ TRAP_PAGES = 8
 
 _HISTORY_WEIGHT = 1.5
 """Trials that the contexts count for beside the history of the very page."""
-
-_SLASHES = 3
-"""Of a URL, before the first segment of its path."""
-
-_OTHERS = 3
-"""Other segments that a context names."""
 
 _FEW = 5
 """Slots in which copies may differ at once so that something is learned from them; two hosts count as two."""
@@ -158,6 +160,8 @@ class Learner:
                 explained |= hit
             if place.bucket and not known:
                 self._memory.put(place.bucket, page)
+                if has_versions(place):
+                    host.versions.seen(*directory_and_version(place))
         if not explained:
             self._explain(host, parts, page)
         soft_404s = _soft_404s(parts)
@@ -237,13 +241,12 @@ class Learner:
             is_alias = place.contexts[0][0] is Slot.HOST and without_alias(url) in {
                 without_alias(page.url) for page in partners.pages
             }
-            estimate = host.estimate(_contexts(place, partners.pages), is_alias=is_alias)
+            estimate = host.estimate(contexts_of(place, partners.pages), is_alias=is_alias)
             if estimate is None:
                 continue
-            history = partners.history
             probability = estimate.probability
-            if history is not None and probability < 1.0:  # 1: pinned
-                probability = history.share(probability, _HISTORY_WEIGHT)
+            if probability < 1.0:  # 1: pinned
+                probability = _of_this_page(host, place, partners, estimate)
             behind = _CLEARLY if best is not None and best.rule.slot is Slot.TOGETHER else 0.0
             if best is None or probability > best.probability - behind:
                 best = _prediction(probability, estimate, parts.host, partners.pages[-1].url)
@@ -341,7 +344,7 @@ class Learner:
         if place.bucket:
             self._memory.widen(place.bucket).add(hit=hit)
         directory = hash(parts.segments[:-1])
-        for context in _contexts(place, partners):
+        for context in contexts_of(place, partners):
             self.generation += host.count(context, page, partner, directory)
         return hit
 
@@ -366,17 +369,22 @@ def _propose(host: HostRules, parts: Parts, first: Parts) -> None:
             host.propose(proposal)
 
 
-def _contexts(place: Place, partners: list[Page]) -> tuple[Context, ...]:
-    """The contexts of a slot. Of a segment that another may stand for, also those others: the last version of
-    a page tells more than the first one.
-    """
-    slot, value, _ = place.contexts[0]
-    if slot is not Slot.SEGMENT or value == OPAQUE:
-        return place.contexts
-    place_in_url = _SLASHES + int(value)
-    others = {"".join(page.url.split("/")[place_in_url : place_in_url + 1]) for page in partners}
-    named = ",".join(sorted(others)[-_OTHERS:])[:MOST_VALUE]
-    return *place.contexts, (slot, value, f"{place.contexts[1][2]}<{named}")
+def _of_this_page(host: HostRules, place: Place, partners: _Partners, estimate: Estimate) -> float:
+    """The probability that the very page is a copy, by its history and by its known versions."""
+    slot, value, where = estimate.context
+    if slot is Slot.SEGMENT and where.endswith((COPIES, OTHERS)):  # that is the history
+        return estimate.probability
+    probability, history = estimate.probability, partners.history
+    if history is not None:
+        probability = history.share(probability, _HISTORY_WEIGHT)
+    if has_versions(place):
+        directory, version = directory_and_version(place)
+        if host.versions.is_inner(directory, version, versions_of(place, partners.pages)):
+            # If it is asked for after the outer version, it is new only if both differ from what is known.
+            differing = host.contexts.get((slot, value, f"{directory}{OTHERS}"))
+            share = probability if differing is None else differing.share(probability, WEIGHT)
+            probability += (1.0 - probability) * share
+    return probability
 
 
 def _pages(found: Bucket | Page | None) -> list[Page]:

@@ -1,0 +1,122 @@
+"""Segments that stand in an order, such as versions: what lies between two of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from neardup.urls.parts import MOST_VALUE, OPAQUE
+from neardup.urls.rules import Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from neardup.urls.memory import Page
+    from neardup.urls.slots import Context, Place
+
+MOST_ENDS = 4_000
+"""Directories of a host whose lowest and highest versions are remembered. With more, all are forgotten."""
+
+COPIES = "/* between copies"
+"""Context, below a directory, of versions whose nearest known ones on both sides are copies of each other."""
+
+OTHERS = "/* between others"
+"""The same, of versions whose nearest known ones on both sides are no copies."""
+
+_NAMED = 3
+"""Other versions that a context names."""
+
+_SLASHES = 3
+"""Of a URL, before the first segment of its path."""
+
+_NUMBER = re.compile(r"[0-9]+")
+
+_Numbers = tuple[int, ...]
+
+
+class Versions:
+    """The lowest and the highest version of each directory of one host, as far as pages of them are known.
+
+    What changes from version to version hardly ever changes back. So a page is likely a copy if an older and
+    a newer version of it are copies of each other. Of three unknown versions the outermost tells most.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[tuple[str, str], tuple[_Numbers, _Numbers]] = {}
+
+    def seen(self, directory: str, segment: str) -> None:
+        """Take note of a page of a version, which ``segment`` names in a directory."""
+        own = _numbers(segment)
+        if own:
+            if len(self._ends) >= MOST_ENDS:
+                self._ends.clear()
+            lowest, highest = self._ends.setdefault((directory, _way(segment)), (own, own))
+            if not lowest <= own <= highest:
+                self._ends[directory, _way(segment)] = min(lowest, own), max(highest, own)
+
+    def is_inner(self, directory: str, segment: str, others: Iterable[str]) -> bool:
+        """Whether a version has all known ``others`` of a page on one side and, on the other side, an outer
+        version of the directory.
+        """
+        way = _way(segment)
+        lowest, highest = self._ends.get((directory, way), ((), ()))
+        own, known = _numbers(segment), [_numbers(other) for other in others if _way(other) == way]
+        return bool(own and known) and (max(known) < own < highest or lowest < own < min(known))
+
+
+def has_versions(place: Place) -> bool:
+    """Whether a slot is that of a segment that another may stand for."""
+    slot, value, _ = place.contexts[0]
+    return slot is Slot.SEGMENT and value != OPAQUE
+
+
+def directory_and_version(place: Place) -> tuple[str, str]:
+    """The directory above such a segment, and the segment."""
+    directory = place.contexts[0][2]
+    return directory, place.contexts[1][2][len(directory) + 1 :]
+
+
+def versions_of(place: Place, pages: Iterable[Page]) -> dict[str, int]:
+    """The segments that pages have in the place of such a slot, and their clusters."""
+    in_url = _SLASHES + int(place.contexts[0][1])
+    return {"".join(page.url.split("/")[in_url : in_url + 1]): page.cluster for page in pages}
+
+
+def contexts_of(place: Place, partners: Iterable[Page]) -> tuple[Context, ...]:
+    """The contexts of a slot. Those of a segment that another may stand for name the others, too: the last
+    version of a page tells more than the first one. The last context says how the version lies between them.
+    """
+    if not has_versions(place):
+        return place.contexts
+    slot, value, directory = place.contexts[0]
+    others = versions_of(place, partners)
+    named = ",".join(sorted(others)[-_NAMED:])[:MOST_VALUE]
+    contexts = *place.contexts, (slot, value, f"{place.contexts[1][2]}<{named}")
+    lies = between(directory_and_version(place)[1], others)
+    return (*contexts, (slot, value, f"{directory}{lies}")) if lies else contexts
+
+
+def between(segment: str, clusters: Mapping[str, int]) -> str:
+    """:data:`COPIES` or :data:`OTHERS` if a version lies between others of known clusters; else "".
+
+    >>> between("3.10", {"3.9": 1, "3.11": 1}), between("3.10", {"3.8": 1, "3.9": 2, "3.12": 1})
+    ('/* between copies', '/* between others')
+    >>> between("3.10", {"3.8": 1, "3.9": 1}), between("de", {"en": 1, "fr": 1})
+    ('', '')
+    """
+    own, way = _numbers(segment), _way(segment)
+    known = {_numbers(other): cluster for other, cluster in clusters.items() if _way(other) == way}
+    lower = max((numbers for numbers in known if numbers < own), default=None)
+    higher = min((numbers for numbers in known if numbers > own), default=None)
+    if lower is None or higher is None:
+        return ""
+    return COPIES if known[lower] == known[higher] else OTHERS
+
+
+def _numbers(segment: str) -> _Numbers:
+    return tuple(map(int, _NUMBER.findall(segment)))
+
+
+def _way(segment: str) -> str:
+    """How a version is written: versions that are written in one way have an order."""
+    return _NUMBER.sub("0", segment)
