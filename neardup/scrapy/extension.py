@@ -164,7 +164,9 @@ class NearDuplicates:
             self.outcomes.count("neardup/error_pages")
             return None
         try:
-            verdict = self._probes.marked(self._with_declared(response, self._examine(response)))
+            verdict = self._with_declared(response, self._examine(response))
+            self._probes.read(verdict, response)
+            verdict = self._probes.marked(verdict)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
             self.outcomes.failed_on(response.url, exc)
             return None

@@ -148,7 +148,7 @@ class Predictions:
         cluster = self._cluster_of(verdict)
         if cluster is None:
             return []
-        if self.audit is not None and _is_unique(verdict, cluster):
+        if self.audit is not None and is_unique(verdict, cluster):
             self.audit.known.unique += 1
         if verdict.soft_404:
             self.learner.observe_soft_404(verdict.url)
@@ -231,7 +231,7 @@ class Predictions:
 
     def audited(self, root: int, verdict: Verdict) -> None:
         """Note what a request of the sample has led to, by its number."""
-        if self.audit is not None and _is_unique(verdict, self._cluster_of(verdict)):
+        if self.audit is not None and is_unique(verdict, self._cluster_of(verdict)):
             self._count("neardup/audit/unique")
             self.audit.led_to_unique(root)
 
@@ -274,10 +274,10 @@ class Predictions:
         if cluster is None:
             return
         if is_link:
-            self._links.judged(host_of(request.url), is_copy=not _is_unique(verdict, cluster))
+            self._links.judged(host_of(request.url), is_copy=not is_unique(verdict, cluster))
         if rule is None:
             return
-        if _is_unique(verdict, cluster):
+        if is_unique(verdict, cluster):
             self._count("neardup/predicted/wrong")
             self.effects.count(rule, "others")
             return
@@ -432,7 +432,7 @@ def _rule_against(request: Request) -> Rule | None:
     return Rule(host, Slot(slot), value, context)
 
 
-def _is_unique(verdict: Verdict, cluster: int | None) -> bool:
+def is_unique(verdict: Verdict, cluster: int | None) -> bool:
     """Whether a page of a cluster is no copy of a page of the same crawl, as far as is known."""
     if cluster is None:
         return verdict.kind is not Kind.GONE

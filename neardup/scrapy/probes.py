@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,11 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.defer import deferred_from_coro
 
 from neardup.address import place_of
+from neardup.detection.verdict import Kind
 from neardup.errors import PageTooLarge
 from neardup.scrapy.options import Predict
 from neardup.scrapy.policy import SURE
-from neardup.urls.soft_404 import Soft404s
+from neardup.urls.soft_404 import MOST_WATCHED, Soft404s, named_in, without_name
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -48,7 +50,8 @@ class Probes:
     downloader middlewares, so ``ROBOTSTXT_OBEY``, delays and the guard hold for it as for any request. None
     is made unless URLs defer requests (``NEARDUP_PREDICT``).
 
-    Only sure duplicates count, because pages of one template are no soft 404s.
+    Only sure duplicates count, because pages of one template are no soft 404s. So do pages whose titles or
+    headings name their own URLs, if their whole texts are the same but for that.
     """
 
     def __init__(
@@ -63,24 +66,64 @@ class Probes:
         self._outcomes = outcomes
         self._predictions = predictions
         self._soft_404s = Soft404s()
+        self._counted: OrderedDict[int, None] = OrderedDict()
+        """Soft 404s by id, because their verdicts may be corrected."""
+        self._named: OrderedDict[int, int] = OrderedDict()
+        """By id: what the pages that name their own URLs are without that."""
         self._makes = predictions.predict in {Predict.DEFER, Predict.DROP}
 
     @property
     def _detector(self) -> Detector:
         return self._recorder.detector
 
+    def read(self, verdict: Verdict, response: Response) -> None:
+        """Take note of a page that names its own URL."""
+        if not self._makes or verdict.page_id is None or verdict.kind in {Kind.TOO_SHORT, Kind.GONE}:
+            return
+        named = self._without_name(response.url, response)
+        if named is not None:
+            self._named[verdict.page_id] = named
+            if len(self._named) > MOST_WATCHED:
+                self._named.popitem(last=False)
+
+    def _without_name(self, url: str, response: Response) -> int | None:
+        """What a page is without the name of its URL; None if no title or heading has that name."""
+        if not isinstance(response, HtmlResponse):
+            return None
+        root = response.selector.root
+        if not any(named_in(url, "".join(found.itertext())) for found in root.iter("title", "h1", "h2")):
+            return None
+        text = self._detector.reader.content.utf8(url, root)
+        return without_name(url, text.decode("utf-8", "surrogatepass"))
+
     def marked(self, verdict: Verdict) -> Verdict:
         """The verdict, marked if the page is a soft 404."""
-        cluster = _cluster(verdict)
-        if cluster is None or not self._soft_404s.is_soft_404(verdict.url, cluster):
+        if not any(self._soft_404s.is_soft_404(verdict.url, of) for of in self._clusters(verdict)):
             return verdict
-        self._outcomes.count("neardup/soft_404")
+        assert verdict.page_id is not None
+        self._count(verdict.page_id)
         return replace(verdict, soft_404=True)
+
+    def _count(self, page_id: int) -> None:
+        if page_id not in self._counted:
+            self._outcomes.count("neardup/soft_404")
+        self._counted[page_id] = None
+        if len(self._counted) > MOST_WATCHED:
+            self._counted.popitem(last=False)
+
+    def _clusters(self, verdict: Verdict) -> list[int]:
+        """What tells whether a page is a soft 404."""
+        named = None if verdict.page_id is None else self._named.get(verdict.page_id)
+        return [of for of in (_cluster(verdict), named) if of is not None]
 
     def judged(self, verdict: Verdict, request: Request | None) -> None:
         """Take note of a page that was judged, and make the probe that is due by that, if one is."""
         if not self._makes or request is None or request.method != "GET":
             return
+        named = None if verdict.page_id is None else self._named.get(verdict.page_id)
+        if named is not None:
+            assert verdict.page_id is not None
+            self._noted(verdict.url, verdict.page_id, named, request)
         cluster = _cluster(verdict)
         if cluster is None or not verdict.is_duplicate:
             return
@@ -104,12 +147,12 @@ class Probes:
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._outcomes.failed_on(probe.url, exc)
         for page_id, url in self._soft_404s.answered(probe.site, cluster).items():
-            self._outcomes.count("neardup/soft_404")
+            self._count(page_id)
             self._recorder.soft_404(page_id)
             self._predictions.learner.observe_soft_404(url)
 
     async def _answer(self, probe: Probe, request: Request) -> int | None:
-        """The id of the canonical page that the answer to a probe is a copy of; None if it is of none."""
+        """What the answer to a probe is a copy of, as :class:`Soft404s` names that; None: of nothing."""
         assert self._crawler.engine is not None
         try:
             response = await self._crawler.engine.download_async(request)
@@ -119,8 +162,19 @@ class Probes:
             )
             return None
         self._outcomes.count("neardup/soft_404/probes")
+        if not 200 <= response.status < 300 or place_of(response.url) != probe.site:
+            return None
+        named = self._without_name(probe.url, response)
+        if named is not None:
+            logger.info(
+                "neardup: %(site)s serves pages that name what was asked for in place of pages that it does"
+                " not have, such as %(probe)s: soft 404s",
+                {"site": probe.site, "probe": probe.url},
+                extra={"spider": self._crawler.spider},
+            )
+            return named
         found = self._canonical_like(response)
-        if found is None or place_of(response.url) != probe.site:
+        if found is None:
             return None
         logger.info(
             "neardup: %(site)s serves copies of %(page)s in place of pages that it does not have, such as"
@@ -134,7 +188,7 @@ class Probes:
 
     def _canonical_like(self, response: Response) -> Found | None:
         """The canonical page that a response is surely a copy of."""
-        if not 200 <= response.status < 300 or not isinstance(response, HtmlResponse):
+        if not isinstance(response, HtmlResponse):
             return None
         try:
             found = self._detector.canonical_like(response.url, self._detector.reader.read_response(response))

@@ -5,6 +5,9 @@ decay" (WWW 2004). They ask for a page that surely does not exist, by a random n
 page. If the answer is like that page, the page is a *soft 404*. The root of a site is none, whatever the
 answer is. They ask about each page. Here, such a *probe* is made only where pages under several names have
 proved copies of one page, once in a directory. So a site without such pages is asked for nothing more.
+
+A soft 404 may name what was asked for. Such pages are told by what is left of their texts without their own
+names (:func:`without_name`).
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ import string
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import mmh3
 
 from neardup.address import place_of
 from neardup.urls.parts import Parts, parts_of, plain_spelling
@@ -65,7 +71,8 @@ class Soft404s:
     """Says when a probe is due, and which clusters are soft 404s, of one crawl.
 
     A cluster is looked at on each site by itself: what one site serves in place of missing pages may be a
-    page of another.
+    page of another. A cluster is named by the id of its canonical page. The negative number that
+    :func:`without_name` gives names the pages that are alike but for their own names.
     """
 
     def __init__(self) -> None:
@@ -76,7 +83,7 @@ class Soft404s:
         """Sites that have not answered a probe yet."""
 
     def is_soft_404(self, url: str, cluster: int) -> bool:
-        """Whether a page of a cluster, by the id of its canonical page, is a soft 404."""
+        """Whether a page of a cluster is a soft 404."""
         known = self._clusters.get((place_of(url), cluster))
         return known is not None and known.is_soft_404 and not is_root(url)
 
@@ -135,6 +142,43 @@ def is_root(url: str) -> bool:
     """
     parts = parts_of(url)
     return parts is not None and _is_root(parts)
+
+
+def named_in(url: str, heading: str) -> bool:
+    """Whether a heading names the path of a URL, or its last part.
+
+    >>> named_in("http://a.example/x/old-news.html", "There is no page old-news")
+    True
+    >>> named_in("http://a.example/x/old-news.html", "Old news"), named_in("http://a.example/", "/")
+    (False, False)
+    """
+    return any(name in heading for name in _names(url))
+
+
+def without_name(url: str, text: str) -> int | None:
+    """A negative number: the same for texts that differ in nothing but the names of their own URLs. None if
+    the text does not name its URL.
+
+    >>> one = without_name("http://a.example/x/old.html", "There is no /x/old.html here. Try old, or home.")
+    >>> one == without_name("http://a.example/y/new.html", "There is no /y/new.html here. Try new, or home.")
+    True
+    >>> without_name("http://a.example/x/old.html", "Some news.")
+    """
+    blanked = text
+    for name in _names(url):
+        blanked = blanked.replace(name, "\0")
+    if blanked == text:
+        return None
+    return -1 - mmh3.mmh3_x64_128_utupledigest(blanked.encode("utf-8", "surrogatepass"))[0]
+
+
+def _names(url: str) -> list[str]:
+    """How a page may name its own URL, the longest name first."""
+    path = unquote(urlsplit(url).path)
+    name = path.rstrip("/").rpartition("/")[2]
+    if not name:
+        return []
+    return [path, path.strip("/"), name, _EXTENSION.sub("", name) or name]
 
 
 def _is_root(parts: Parts) -> bool:

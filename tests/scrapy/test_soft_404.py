@@ -54,7 +54,7 @@ def probes(done: Outcome, site: DeadLinks) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("missing", ["notice", "home"])
+@pytest.mark.parametrize("missing", ["notice", "home", "echo"])
 def test_all_are_marked_and_nothing_else(
     missing: Any,
     addon: dict[str, Any],
@@ -115,12 +115,14 @@ def test_robots_txt_may_forbid_probes(forbids: bool, addon: dict[str, Any]) -> N
     assert len(probes(done, site)) == done.stats.get("neardup/soft_404/probes", 0) == (not forbids)
 
 
-def test_what_a_heading_tells_apart_is_not_marked(addon: dict[str, Any]) -> None:
+def test_a_page_that_is_there_and_is_headed_by_its_address_is_not_marked(addon: dict[str, Any]) -> None:
     site = DeadLinks(missing="echo")
+    site.made_up_for = {f"/stories/gone-{place}-0.html" for place in range(20, 40)}
     done = crawl_site(site, addon)
 
     assert done.found == site.keys
-    assert marked(addon) == set()
+    assert site.made_up_for < dead(done)
+    assert marked(addon) == dead(done) - site.made_up_for
 
 
 @pytest.mark.slow
