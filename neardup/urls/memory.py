@@ -77,7 +77,9 @@ class Memory:
 
     def bucket(self, key: int) -> Bucket | Page | None:
         """The pages of a key: a bucket, or the one page there is."""
-        found = self._young.get(key) or self._old.get(key)
+        found = self._young.get(key)
+        if found is None and self._old:
+            found = self._old.get(key)
         return None if isinstance(found, ClusterPages) else found
 
     def cluster(self, cluster: int) -> ClusterPages | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from neardup.urls.parts import MOST_VALUE, OPAQUE
@@ -113,10 +114,12 @@ def between(segment: str, clusters: Mapping[str, int]) -> str:
     return COPIES if known[lower] == known[higher] else OTHERS
 
 
+@lru_cache(10_000)  # the URLs of a site have most of their segments in common
 def _numbers(segment: str) -> _Numbers:
     return tuple(map(int, _NUMBER.findall(segment)))
 
 
+@lru_cache(10_000)
 def _way(segment: str) -> str:
     """How a version is written: versions that are written in one way have an order."""
     return _NUMBER.sub("0", segment)
