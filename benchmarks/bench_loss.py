@@ -67,7 +67,8 @@ class Audited(Replay):
         """Whether a request that leaves a band, or the queue, is put into a later band."""
         probability, _ = self._probability(url)
         if probability < BANDS[0]:
-            probability = self._links.share(host_of(url)) if url in self._of_duplicates else -1.0
+            waits = url in self._of_duplicates and not self._roots[url]
+            probability = self._links.share(host_of(url)) if waits else -1.0
         later: float = OF_DUPLICATES + bisect_right(BANDS, probability) if probability >= 0.0 else 0
         if later <= band:
             return False

@@ -163,8 +163,10 @@ class Links:
         new = self.is_new(request)
         band: float = OF_DUPLICATES
         if BAND in request.meta:
-            if self.audit is not None:
-                band = self.audit.next_band(request.url, 0, OF_DUPLICATES, request.meta.get(AUDITED, 0))
+            if AUDITED in request.meta:
+                band = 0  # its page tells about the sample
+            elif self.audit is not None:
+                band = self.audit.next_band(request.url, 0, OF_DUPLICATES, root=0)
             request.meta[BAND] = band
         if request.priority > -DEFERRED // 2:  # a spider may give its requests the priority of the response's
             request.priority -= (lowered_by(band) if new else REPEATED) + min(chain, LONGEST_CHAIN)

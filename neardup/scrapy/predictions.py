@@ -394,11 +394,12 @@ class Predictions:
     def _band_of(self, request: Request, prediction: Prediction | None) -> int:
         """The band that a request waits in by what is known of it; 0: none.
 
-        A link of a duplicate, of whose URL nothing is known, is as likely a copy as other such links were.
+        A link of a duplicate, of whose URL nothing is known, is as likely a copy as other such links were. A
+        link that a sample of the audit led to does not wait: its page tells about the sample.
         """
         if prediction is not None:
             probability = prediction.probability
-        elif CLUSTER in request.meta:
+        elif CLUSTER in request.meta and AUDITED not in request.meta:
             probability = self._links.share(host_of(request.url))
         else:
             return 0

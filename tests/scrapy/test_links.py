@@ -14,8 +14,20 @@ from scrapy.utils.test import get_crawler
 from neardup.address import Address
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.verdict import Kind, Verdict
-from neardup.scrapy.links import CHAIN, CLUSTER, DEFERRED, LONGEST_CHAIN, REPEATED, Links, PageLinks
+from neardup.scrapy.links import (
+    AUDITED,
+    BAND,
+    CHAIN,
+    CLUSTER,
+    DEFERRED,
+    LONGEST_CHAIN,
+    REPEATED,
+    Links,
+    PageLinks,
+    lowered_by,
+)
 from neardup.scrapy.options import Action
+from neardup.urls.audit import Audit
 from tests.support.crawling import crawl, serve
 from tests.support.spiders import LinkSpider, text
 
@@ -253,3 +265,16 @@ def test_schedulers_and_queues_make_deferred_requests_last(tmp_path: Path, queue
     assert sorted(asked) == sorted(["/", "/article", "/print", "/behind", *others])
     assert asked[-1] == "/behind"
     assert done.neardup("links_deferred") == 1
+
+
+def test_links_of_copies_that_a_sample_led_to_do_not_wait(links: Links) -> None:
+    links.marks = True
+    links.audit = Audit(0.05, 8, seed=1)
+    waiting, of_sample = Request("http://shop.example/a"), Request("http://shop.example/b")
+
+    assert PageLinks(links, response(), DUPLICATE).lets_pass(waiting)
+    assert PageLinks(links, response({AUDITED: 1}), DUPLICATE).lets_pass(of_sample)
+
+    assert (of_sample.priority, of_sample.meta[BAND]) == (0, 0)
+    assert waiting.priority <= -lowered_by(0.5)
+    assert waiting.meta[BAND] > 0

@@ -25,6 +25,7 @@ from neardup.errors import ConfigurationError
 from neardup.scrapy import predictions as module
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.links import (
+    AUDITED,
     BAND,
     CLUSTER,
     DEFERRED,
@@ -158,6 +159,14 @@ class TestDeferred:
 
         assert after.priority < before.priority < -DEFERRED
         assert PREDICTED not in after.meta
+
+    def test_links_that_a_sample_led_to_do_not_wait(self) -> None:
+        """Else the sample would be judged before it is known what stands behind its copies."""
+        of, unknown = predictions(), f"{SITE}/behind-a-copy"
+
+        assert of.look_at(link(unknown, meta={CLUSTER: 1, AUDITED: 1})) is None
+        assert put_back(of.look_at(link(unknown, meta={CLUSTER: 1}))).meta[BAND] >= OF_DUPLICATES
+        assert put_back(of.look_at(link(meta={CLUSTER: 1, AUDITED: 1}))).meta[BAND] > OF_DUPLICATES
 
     def test_what_is_not_known_is_made(self) -> None:
         request = link(f"{SITE}/other?sid=a")
