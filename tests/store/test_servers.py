@@ -39,7 +39,8 @@ def test_restart(backend: str, how: signal.Signals, tmp_path: Path) -> None:
         assert server.starts >= 2
     assert is_as_without_a_fault(outcome, pages=100), outcome
     assert outcome.retries >= 1
-    assert outcome.warnings == 1
+    # While it starts, a server may take a connection and end it once more.
+    assert 1 <= outcome.warnings <= 2
 
 
 @pytest.mark.parametrize("backend", ["postgresql", "mysql"])
