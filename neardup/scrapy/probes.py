@@ -50,8 +50,8 @@ class Probes:
     downloader middlewares, so ``ROBOTSTXT_OBEY``, delays and the guard hold for it as for any request. None
     is made unless URLs defer requests (``NEARDUP_PREDICT``).
 
-    Only sure duplicates count, because pages of one template are no soft 404s. So do pages whose titles or
-    headings name their own URLs, if their whole texts are the same but for that.
+    Of duplicates only sure ones count, because pages of one template are no soft 404s. Pages whose titles or
+    headings name their own URLs count, too, if their whole texts are the same but for that.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Probes:
         if not isinstance(response, HtmlResponse):
             return None
         root = response.selector.root
-        if not any(named_in(url, "".join(found.itertext())) for found in root.iter("title", "h1", "h2")):
+        if not named_in(url, ("".join(found.itertext()) for found in root.iter("title", "h1", "h2"))):
             return None
         text = self._detector.reader.content.utf8(url, root)
         return without_name(url, text.decode("utf-8", "surrogatepass"))

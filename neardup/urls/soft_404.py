@@ -17,13 +17,16 @@ import re
 import string
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import mmh3
 
 from neardup.address import place_of
 from neardup.urls.parts import Parts, parts_of, plain_spelling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FEWEST_NAMES = 5
 """Different names of copies of one page before a probe is made.
@@ -144,15 +147,16 @@ def is_root(url: str) -> bool:
     return parts is not None and _is_root(parts)
 
 
-def named_in(url: str, heading: str) -> bool:
-    """Whether a heading names the path of a URL, or its last part.
+def named_in(url: str, headings: Iterable[str]) -> bool:
+    """Whether one of some headings names the path of a URL, or its last part.
 
-    >>> named_in("http://a.example/x/old-news.html", "There is no page old-news")
+    >>> named_in("http://a.example/x/old-news.html", ["Sorry", "There is no page old-news"])
     True
-    >>> named_in("http://a.example/x/old-news.html", "Old news"), named_in("http://a.example/", "/")
+    >>> named_in("http://a.example/x/old-news.html", ["Old news"]), named_in("http://a.example/", ["/"])
     (False, False)
     """
-    return any(name in heading for name in _names(url))
+    names = _names(url)
+    return any(name in heading for heading in headings for name in names)
 
 
 def without_name(url: str, text: str) -> int | None:
