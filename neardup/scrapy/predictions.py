@@ -273,11 +273,12 @@ class Predictions:
         cluster = self._cluster_of(verdict) if rule is not None or is_link else None
         if cluster is None:
             return
+        unique = is_unique(verdict, cluster)
         if is_link:
-            self._links.judged(host_of(request.url), is_copy=not is_unique(verdict, cluster))
+            self._links.judged(host_of(request.url), is_copy=not unique)
         if rule is None:
             return
-        if is_unique(verdict, cluster):
+        if unique:
             self._count("neardup/predicted/wrong")
             self.effects.count(rule, "others")
             return
