@@ -26,7 +26,13 @@ from tests.support.sites.served import MadeSite, serve_site
 from tests.support.sites.wiki import Wiki
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+HEAD = (
+    "\n| site | unique pages | requests of all | budget | crawls | ended early | median of all requests |"
+    " median loss | highest loss | over the budget |\n" + "|---" * 10 + "|"
+)
+"""Of the table of losses, whose rows :func:`told` makes."""
 
 ALLOWED = 1 / 20
 """Share of the crawls that may lose more than their budgets."""
@@ -40,6 +46,43 @@ def sites(corpora: Path, folder: Path, only: str) -> Iterator[tuple[str, MadeSit
     for name, unpacked in mirrors(corpora, "", folder):
         if only in name:
             yield name, Mirror(unpacked)
+
+
+def told(
+    site: str,
+    unique: int,
+    of_all: int,
+    budget: float,
+    *,
+    requests: Sequence[int],
+    lost: Sequence[float],
+    ended: int,
+) -> str:
+    """The row of some crawls with one budget. ``requests`` and ``lost``: of each; ``of_all``: without one."""
+    return (
+        f"| {site} | {unique:,} | {of_all:,} | {budget:g} | {len(lost)} | {ended} |"
+        f" {median(requests) / of_all:.2f} | {median(lost):.4f} | {max(lost):.4f} | {over(lost, budget)} |"
+    )
+
+
+def over(lost: Sequence[float], budget: float) -> int:
+    """How many crawls lost more than their budget."""
+    return sum(share > budget for share in lost)
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """What both benchmarks of losses take."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--budgets", default="0.01,0.05", type=_shares)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--only", default="", help="sites whose names contain this")
+    return parser
+
+
+def _shares(text: str) -> list[float]:
+    return [float(share) for share in text.split(",")]
 
 
 def crawl(site: MadeSite, work: Path, settings: dict[str, object]) -> Outcome:
@@ -56,47 +99,34 @@ def compare(name: str, site: MadeSite, work: Path, budgets: list[float], runs: i
     if isinstance(site, Mirror):
         star = stars({path: shingles(site.files[path]) for path in sorted(everything.found)})
     unique = keyed(everything, star).found
-    over = 0
+    too_many = 0
     for budget in budgets:
         crawls = [crawl(site, work, {"NEARDUP_LOSS_BUDGET": budget}) for _ in range(runs)]
         lost = [len(unique - keyed(outcome, star).found) / len(unique) for outcome in crawls]
         requests = [len(outcome.requests) for outcome in crawls]
         ended = sum(outcome.stats["finish_reason"] == "neardup_loss_budget" for outcome in crawls)
-        over_here = sum(share > budget for share in lost)
-        over += over_here
-        print(
-            f"| {name} | {len(unique):,} | {len(everything.requests):,} | {budget:g} | {runs} | {ended} |"
-            f" {median(requests) / len(everything.requests):.2f} | {median(lost):.4f} | {max(lost):.4f} |"
-            f" {over_here} |",
-            flush=True,
+        too_many += over(lost, budget)
+        row = told(
+            name, len(unique), len(everything.requests), budget, requests=requests, lost=lost, ended=ended
         )
-    return over
+        print(row, flush=True)
+    return too_many
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--corpora", type=Path, default=Path("corpora"), help="folder of the archives")
-    parser.add_argument("--budgets", default="0.01,0.05")
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--only", default="", help="sites whose names contain this")
     arguments = parser.parse_args()
-    budgets = [float(share) for share in arguments.budgets.split(",")]
     print("# The loss budget: crawls that end before all requests are made\n")
     command = "python -m benchmarks.bench_audit --corpora FOLDER"
     print("\n".join(header(command, n=f"{arguments.runs} crawls a site and budget", recall="0.98 asked")))
-    print(
-        "\n| site | unique pages | requests of all | budget | crawls | ended early | median of all requests |"
-        " median loss | highest loss | over the budget |"
-    )
-    print("|---" * 10 + "|")
-    over = crawls = 0
+    print(HEAD)
+    too_many = crawls = 0
     with tempfile.TemporaryDirectory() as name:
         for title, site in sites(arguments.corpora, Path(name), arguments.only):
-            over += compare(title, site, Path(name), budgets, arguments.runs)
-            crawls += arguments.runs * len(budgets)
-    sys.exit(1 if over > ALLOWED * crawls else 0)
+            too_many += compare(title, site, Path(name), arguments.budgets, arguments.runs)
+            crawls += arguments.runs * len(arguments.budgets)
+    sys.exit(1 if too_many > ALLOWED * crawls else 0)
 
 
 if __name__ == "__main__":

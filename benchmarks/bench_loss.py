@@ -12,13 +12,12 @@ twenty of a site lost more than its budget.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from bisect import bisect_right
 from collections import Counter, deque
-from statistics import median
 from typing import TYPE_CHECKING
 
+from benchmarks.bench_audit import ALLOWED, HEAD, options, over, told
 from benchmarks.bench_budget import sites, unique_pages
 from benchmarks.provenance import header
 from benchmarks.replay import Policy, Replay, Site
@@ -29,9 +28,6 @@ from neardup.urls.audit import Audit
 
 if TYPE_CHECKING:
     from neardup.detection.verdict import Verdict
-
-ALLOWED = 1 / 20
-"""Share of the crawls of a site that may lose more than their budgets."""
 
 
 class Audited(Replay):
@@ -110,37 +106,24 @@ def compare(site: Site, budgets: list[float], runs: int) -> bool:
             requests.append(len(outcome.found))
             lost.append(len(unique - outcome.stars) / len(unique))
             ended += crawl.has_ended
-        over = sum(share > budget for share in lost)
-        held &= over <= ALLOWED * runs
-        print(
-            f"| {site.name} | {len(unique):,} | {len(everything.found):,} | {budget:g} | {runs} | {ended} |"
-            f" {median(requests) / len(everything.found):.2f} | {median(lost):.4f} | {max(lost):.4f} |"
-            f" {over} |",
-            flush=True,
+        held &= over(lost, budget) <= ALLOWED * runs
+        row = told(
+            site.name, len(unique), len(everything.found), budget, requests=requests, lost=lost, ended=ended
         )
+        print(row, flush=True)
     return held
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--folder", action="append", default=[], help="NAME=FOLDER or NAME=FOLDER,PART,PART")
-    parser.add_argument("--budgets", default="0.01,0.05")
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--only", default="", help="sites whose names contain this")
     arguments = parser.parse_args()
-    budgets = [float(share) for share in arguments.budgets.split(",")]
     print("# The loss budget by many seeds, without HTTP\n")
     command = "python -m benchmarks.bench_loss --folder NAME=FOLDER,PART…"
     print("\n".join(header(command, n=f"{arguments.runs} crawls a site and budget", recall="0.98 asked")))
-    print(
-        "\n| site | unique pages | requests of all | budget | crawls | ended early | median of all requests |"
-        " median loss | highest loss | over the budget |"
-    )
-    print("|---" * 10 + "|")
+    print(HEAD)
     chosen = [site for site in sites(arguments.folder) if arguments.only in site.name]
-    failed = [site.name for site in chosen if not compare(site, budgets, arguments.runs)]
+    failed = [site.name for site in chosen if not compare(site, arguments.budgets, arguments.runs)]
     if failed:
         print(f"\nmore than one crawl in twenty lost too much of: {', '.join(failed)}")
     sys.exit(1 if failed else 0)
