@@ -12,7 +12,7 @@ from neardup.cli.fetch import fetch
 from neardup.cli.output import printable, show_json
 from neardup.detection.template_words import are_template
 from neardup.errors import NeardupError
-from neardup.store import page_report
+from neardup.store import explore
 from neardup.store.frequencies import frequencies_of
 from neardup.store.types import stored_host
 from neardup.text.visible_text import parse
@@ -60,9 +60,10 @@ def show(arguments: argparse.Namespace) -> None:
         store.reading() as connection,
     ):
         known = frequencies_of(connection, [host]).of(host)
-        page = arguments.page or page_report.canonical_url_of_host(connection, host)
+        canonical = explore.canonical_of_host(connection, host)
     if known is None:
         raise NeardupError(f"nothing is known of the template of {printable(host)} in {store.location}")
+    page = arguments.page or (canonical.url if canonical else None)
     if page is None:
         raise NeardupError(f"no canonical page of {printable(host)} is stored; give one by --page")
     marked = _marked(host, page, known, reader, private=arguments.private)

@@ -18,11 +18,11 @@ from sqlalchemy import func, or_, select, true
 
 from neardup.address import Address
 from neardup.detection.rule import Evidence
+from neardup.detection.verdict import CANONICAL
 from neardup.fingerprint import hamming, sketch
 from neardup.fingerprint.simhash import WEAK_BITS_STORED, Fingerprint
 from neardup.store.schema import (
     crawls,
-    document_frequencies,
     duplicate_values,
     page_ranks,
     page_versions,
@@ -475,16 +475,22 @@ def _weak_weights(value: int, weak_bits: bytes | None) -> dict[int, float]:
     return {number: round(float(weights[number]), 4) for number in weakest}
 
 
-def template_of(connection: Connection, name: str) -> int | None:
-    """From how many pages the template of a host is known; None: it is not."""
-    query = select(document_frequencies.c.pages).where(document_frequencies.c.host == name)
-    return connection.execute(query).scalar()
-
-
 def has_host(connection: Connection, name: str) -> bool:
     """Whether a page of a host is stored."""
     query = select(_page.id).where(_page.host == name).limit(1)
     return connection.execute(query).scalar() is not None
+
+
+def canonical_of_host(connection: Connection, name: str) -> PageRow | None:
+    """The canonical page of a host that was seen last; None: there is none."""
+    query = (
+        select(simhash_values)
+        .where(_page.host == name, _page.kind.in_([kind.value for kind in CANONICAL]))
+        .order_by(_page.last_seen.desc(), _page.id.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    return None if row is None else _page_row(row)
 
 
 def crawl_list(connection: Connection, after: str | None = None) -> Listed[CrawlRow]:

@@ -10,7 +10,6 @@ from sqlalchemy import func, select
 
 from neardup.address import Address
 from neardup.detection.rule import Evidence
-from neardup.detection.verdict import CANONICAL
 from neardup.fingerprint import hamming
 from neardup.store.history import Version, version_count, versions_of
 from neardup.store.schema import TABLES, crawls, duplicate_values, simhash_values
@@ -155,17 +154,6 @@ def urls_of(connection: Connection, ids: list[int]) -> dict[int, str]:
         query = select(page.id, page.actual_url).where(page.id.in_(some))
         found |= {row.id: row.actual_url for row in connection.execute(query)}
     return found
-
-
-def canonical_url_of_host(connection: Connection, host: str) -> str | None:
-    """URL of the canonical page of a host that was seen last; None: there is none."""
-    query = (
-        select(simhash_values.c.actual_url)
-        .where(simhash_values.c.host == host, simhash_values.c.kind.in_([kind.value for kind in CANONICAL]))
-        .order_by(simhash_values.c.last_seen.desc(), simhash_values.c.id)
-        .limit(1)
-    )
-    return connection.execute(query).scalar()
 
 
 def cluster_sizes(connection: Connection, ids: list[int], *, but: int) -> dict[int, int]:

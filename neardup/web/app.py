@@ -53,6 +53,7 @@ _LOOKING: Mapping[str, View] = {
 
 _DOING: Mapping[str, View] = {
     "/pair/{a}/{b}": views.pair_texts,
+    "/host": views.host_template,
     "/pair/{a}/{b}/decide": decide.about_pair,
     "/page/{key}/decide": decide.about_page,
     "/decisions/{number}/undo": decide.undo,

@@ -80,12 +80,12 @@ class Differences:
 
 def words_of(text: str) -> list[str]:
     """The first words of a text for people, each with the space that follows it: one more than are compared,
-    at most.
+    at most. The last word has a space, too, because the other text may go on after it.
 
     >>> words_of("Zwei  Wörter, 中文 b")
-    ['Zwei  ', 'Wörter, ', '中', '文 ', 'b']
+    ['Zwei  ', 'Wörter, ', '中', '文 ', 'b ']
     """
-    return [found[0] for found in islice(_WORD.finditer(text), MOST_WORDS + 1)]
+    return [found[0] for found in islice(_WORD.finditer(f"{text} "), MOST_WORDS + 1)]
 
 
 def differences(
@@ -115,8 +115,8 @@ def differences(
             changed[0] += a_to - a_from
             changed[1] += b_to - b_from
             pieces = [
-                _pieces(a[a_from:a_to], dim[0][a_from:a_to], same=False),
-                _pieces(b[b_from:b_to], dim[1][b_from:b_to], same=False),
+                pieces_of(a[a_from:a_to], dim[0][a_from:a_to], same=False),
+                pieces_of(b[b_from:b_to], dim[1][b_from:b_to], same=False),
             ]
         blocks.append(Block(*pieces))
     return Differences(blocks, _rows(blocks), len(a), len(b), changed[0], changed[1], is_cut)
@@ -222,15 +222,16 @@ def _shortened(words: Sequence[str], dim: Sequence[bool], edges: tuple[bool, boo
     first, last = (_UNTOUCHED if edge else 0 for edge in edges)
     skipped = len(words) - first - last
     if skipped <= _UNTOUCHED:
-        return _pieces(words, dim, same=True)
+        return pieces_of(words, dim, same=True)
     return [
-        *_pieces(words[:first], dim[:first], same=True),
+        *pieces_of(words[:first], dim[:first], same=True),
         Piece("", same=True, skipped=skipped),
-        *_pieces(words[first + skipped :], dim[first + skipped :], same=True),
+        *pieces_of(words[first + skipped :], dim[first + skipped :], same=True),
     ]
 
 
-def _pieces(words: Sequence[str], dim: Sequence[bool], *, same: bool) -> list[Piece]:
+def pieces_of(words: Sequence[str], dim: Sequence[bool], *, same: bool) -> list[Piece]:
+    """Runs of words that are all template, or none of them; ``dim`` says of each word whether it is."""
     found: list[Piece] = []
     start = 0
     for place in range(1, len(words) + 1):

@@ -14,7 +14,15 @@ from neardup.store import texts
 from neardup.store.frequencies import frequencies_of
 from neardup.store.types import stored_host
 from neardup.text.visible_text import parse
-from neardup.web.differences import MOST_CHARACTERS, Differences, differences, words_of
+from neardup.web.differences import (
+    MOST_CHARACTERS,
+    MOST_WORDS,
+    Differences,
+    Piece,
+    differences,
+    pieces_of,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +55,25 @@ class Compared:
     kept: bool
     template_known: bool
     differences: Differences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """The text of a page of a host, with what is taken for template.
+
+    A shingle on more than ``limit`` of the ``pages`` of the host that were counted is template. ``share`` is
+    that of the words, 0 to 1. ``is_cut``: only the beginning of a long text is marked.
+    """
+
+    url: str
+    key: str
+    at: datetime
+    kept: bool
+    pages: int
+    limit: int
+    share: float
+    pieces: list[Piece]
+    is_cut: bool
 
 
 def kept_text(site: Site, page: PageRow) -> PageText | None:
@@ -82,6 +109,24 @@ def compare(site: Site, a: PageText, b: PageText) -> Compared:
         differences=differences(
             *words, (marks[0], marks[1]), is_cut=max(len(a.text), len(b.text)) > MOST_CHARACTERS
         ),
+    )
+
+
+def marked(site: Site, known: HostFrequencies, page: PageRow, text: PageText) -> Marked:
+    """The text of a page with the template of its host."""
+    found = words_of(text.text[:MOST_CHARACTERS])
+    words = found[:MOST_WORDS]
+    template = _template(site.reader, known, words)
+    return Marked(
+        url=page.url,
+        key=page.key,
+        at=text.at,
+        kept=text.kept,
+        pages=known.pages,
+        limit=known.limit,
+        share=sum(template) / len(words) if words else 0.0,
+        pieces=pieces_of(words, template, same=True),
+        is_cut=len(found) > MOST_WORDS or len(text.text) > MOST_CHARACTERS,
     )
 
 

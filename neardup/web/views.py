@@ -8,17 +8,19 @@ from neardup.detection.verdict import CANONICAL
 from neardup.errors import NeardupError
 from neardup.store import deciding, explore
 from neardup.store.explore import ClusterFilters, Order
+from neardup.store.frequencies import frequencies_of
 from neardup.store.summary import url_rules
 from neardup.web import svg
 from neardup.web.pages import charts, first_mirrors, to
 from neardup.web.site import Answer, Asked, BadRequest, NotFound, Redirect, Site
-from neardup.web.texts import Compared, compare, kept_text, todays_text
+from neardup.web.texts import Compared, Marked, compare, kept_text, marked, todays_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from neardup.store.explore import ClusterRow, Listed
+    from neardup.store.explore import ClusterRow, Listed, PageRow
+    from neardup.web.texts import PageText
 
     View = Callable[[Site, Asked], Answer | Redirect]
 
@@ -166,13 +168,32 @@ def _pair_answer(site: Site, asked: Asked, found: explore.Pair, compared: Compar
 
 
 def host(site: Site, asked: Asked) -> Answer:
+    """A host; with the template marked in a page of it, if crawls have kept the text."""
+    return _host_answer(site, asked, kept_text)
+
+
+def host_template(site: Site, asked: Asked) -> Answer:
+    """The same with the page as it is today, which is fetched."""
+    return _host_answer(site, asked, todays_text)
+
+
+def _host_answer(site: Site, asked: Asked, text_of: Callable[[Site, PageRow], PageText | None]) -> Answer:
     name = asked.query.get("name", "")  # files have none
     counted, counting = site.figures.current()
     with site.store.looking() as connection:
         if not explore.has_host(connection, name):
             raise NotFound("no page of this host is stored")
-        template_of = explore.template_of(connection, name)
+        known = frequencies_of(connection, [name]).of(name)
+        page = explore.canonical_of_host(connection, name)
         rules = url_rules(connection, host=name)[: explore.ROWS]
+    shown: Marked | None = None
+    failure: str | None = None
+    if known is not None and page is not None:
+        try:
+            text = text_of(site, page)
+            shown = None if text is None else marked(site, known, page, text)
+        except NeardupError as exc:
+            failure = str(exc)
     mirrors = [] if counted is None else [one for one in counted.mirrors if name and one.is_of(name)]
     return Answer(
         template="host.html",
@@ -181,11 +202,15 @@ def host(site: Site, asked: Asked) -> Answer:
             "name": name,
             "figures": None if counted is None else counted.hosts.get(name),
             "counting": counting,
-            "template_of": template_of,
+            "template_of": None if known is None else known.pages,
+            "marked": shown,
+            "failure": failure,
             "rules": rules,
             "mirrors": mirrors[: explore.ROWS],
         },
-        headers=_COUNT_AGAIN if counted is None else {},
+        values={"can_be_marked": known is not None and page is not None},
+        # To load again would lose what was fetched.
+        headers=_COUNT_AGAIN if counted is None and shown is None else {},
     )
 
 

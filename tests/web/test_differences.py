@@ -25,6 +25,13 @@ def test_one_word_changed() -> None:
     assert (found.changed_a, found.changed_b) == (1, 1)
 
 
+def test_what_is_added_at_the_end_does_not_run_into_the_last_word() -> None:
+    found = differences(words_of("The quick fox"), words_of("The quick fox jumps"))
+
+    assert [piece.text for block in found.blocks for piece in block.a] == ["The quick fox "]
+    assert side(found, "b", same=False).strip() == "jumps"
+
+
 def test_case_is_no_difference() -> None:
     assert differences(words_of("A b"), words_of("a B")).changed_a == 0
 
@@ -68,7 +75,7 @@ def test_template_is_told_apart() -> None:
 
     assert [(piece.text, piece.template) for piece in found.blocks[0].a] == [
         ("Home About ", True),
-        ("the only text", False),
+        ("the only text ", False),
     ]
 
 

@@ -7,17 +7,18 @@ import re
 import zlib
 from datetime import UTC, datetime
 from html import unescape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
 
+from crawler.spiders.site import SiteSpider
 from neardup.cli.main import main
 from neardup.store import texts
 from neardup.store.removal import only_of, remove_pages
 from neardup.store.schema import page_texts, simhash_values
 from neardup.store.store import Store
-from tests.support.crawling import serve
+from tests.support.crawling import crawl, serve
 from tests.support.databases import SERVERS_SLOWLY, new_database
 from tests.support.stores import upgraded
 from tests.support.web import WORDS, browsing, fill, keys, served
@@ -87,6 +88,40 @@ def test_a_stored_url_is_fetched_as_it_is_stored(own_url: str) -> None:
     assert "<del>0</del>" in shown.text
 
 
+def test_template_of_a_host_is_marked_in_a_page_of_it(own_url: str) -> None:
+    menu = " ".join(f"menu{number}" for number in range(30))
+    with serve() as site:
+        for number in range(12):
+            own = " ".join(f"page{number}word{word}" for word in range(60))
+            site.add(f"/{number}", f"<p>{menu}</p><p>{own}</p>")
+        links = "".join(f'<a href="/{number}">to {number}</a> ' for number in range(12))
+        site.add("/", f"<p>{links}</p><p>{WORDS} the start</p>")
+        crawl(SiteSpider, {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": own_url}, url=site.url)
+        with served(own_url) as page_site, browsing(page_site) as browser:
+            path = "/host?name=127.0.0.1"
+            at_first = browser.get(path)
+            as_json = {"Accept": "application/json"}
+            token = re.findall(r'name="form_token" value="(\w+)"', at_first.text)[0]
+            template_of = browser.json(path)["template_of"]
+            found = browser.ask("POST", path, data={"form_token": token}, headers=as_json).json()["marked"]
+            shown = browser.ask("POST", path, data={"form_token": token})
+            forged = browser.ask("POST", path, data={"form_token": "0"})
+            site.pages.clear()
+            gone = browser.ask("POST", path, data={"form_token": token})
+
+    assert _words(found, template=True) == menu
+    assert _words(found, template=False).startswith("page")
+    assert (found["kept"], found["pages"]) == (False, template_of)
+    assert 'class="template"' not in at_first.text
+    assert f'<span class="template">{menu} </span>' in shown.text
+    assert forged.status_code == 400
+    assert "HTTP status 404" in gone.text
+
+
+def _words(marked: dict[str, Any], *, template: bool) -> str:
+    return "".join(piece["text"] for piece in marked["pieces"] if piece["template"] is template).strip()
+
+
 @pytest.mark.slow
 def test_kept_texts_are_those_that_were_compared(database_url: str) -> None:
     with serve() as site:
@@ -99,6 +134,7 @@ def test_kept_texts_are_those_that_were_compared(database_url: str) -> None:
             today = browser.post(path, layout="inline")
             inline = browser.get(path, layout="inline")
             as_json = browser.json(path)
+            host = browser.json("/host", name="127.0.0.1")["marked"]
             removed = list(remove_pages(page_site.store, only_of(1), page_site.rule))[-1].pages
             left = _count(page_site)
 
@@ -107,7 +143,8 @@ def test_kept_texts_are_those_that_were_compared(database_url: str) -> None:
     assert "Today's texts" in today.text
     assert "<del>Changed" in today.text
     assert "text sheet inline" in inline.text
-    assert as_json["texts"]["kept"] is True
+    assert as_json["texts"]["kept"] is host["kept"] is True
+    assert 0 < host["share"] < 1
     assert (removed, left) == (29, 0)
 
 
