@@ -37,6 +37,9 @@ BASELINE = ["-msse4.2", "-mpopcnt"] if platform.machine().lower() in {"x86_64", 
 """Instructions that every server of the last ten years has (x86-64-v2). ``neardup/fingerprint/_bits.h`` takes
 wider ones where they are.
 """
+SHARED = "neardup._cyutility"
+"""What Cython needs for arrays, in one module. Otherwise it would be half of the code of most modules."""
+
 CHECKED = os.environ.get("NEARDUP_BOUNDSCHECK") == "1"
 SANITIZED = os.environ.get("NEARDUP_SANITIZE") == "1"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
@@ -117,7 +120,8 @@ def _extensions(folder: Path) -> Iterator[Extension]:
         for path in sources
     ]
     yield from cythonize(
-        extensions,
+        [*extensions, Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"])],
+        shared_utility_qualified_name=SHARED,
         build_dir=str(folder),
         include_path=lxml.get_include(),
         compiler_directives={
