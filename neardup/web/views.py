@@ -16,7 +16,7 @@ from neardup.web.site import Answer, Asked, BadRequest, NotFound, Redirect, Site
 from neardup.web.texts import Compared, Marked, compare, kept_text, marked, todays_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from neardup.store.explore import ClusterRow, Listed, PageRow
@@ -169,15 +169,20 @@ def _pair_answer(site: Site, asked: Asked, found: explore.Pair, compared: Compar
 
 def host(site: Site, asked: Asked) -> Answer:
     """A host; with the template marked in a page of it, if crawls have kept the text."""
-    return _host_answer(site, asked, kept_text)
+    return _host_answer(site, asked, kept_text, _COUNT_AGAIN)
 
 
 def host_template(site: Site, asked: Asked) -> Answer:
-    """The same with the page as it is today, which is fetched."""
-    return _host_answer(site, asked, todays_text)
+    """The same with the page as it is today, which is fetched. To load again would lose it."""
+    return _host_answer(site, asked, todays_text, {})
 
 
-def _host_answer(site: Site, asked: Asked, text_of: Callable[[Site, PageRow], PageText | None]) -> Answer:
+def _host_answer(
+    site: Site,
+    asked: Asked,
+    text_of: Callable[[Site, PageRow], PageText | None],
+    until_counted: Mapping[str, str],
+) -> Answer:
     name = asked.query.get("name", "")  # files have none
     counted, counting = site.figures.current()
     with site.store.looking() as connection:
@@ -209,8 +214,7 @@ def _host_answer(site: Site, asked: Asked, text_of: Callable[[Site, PageRow], Pa
             "mirrors": mirrors[: explore.ROWS],
         },
         values={"can_be_marked": known is not None and page is not None},
-        # To load again would lose what was fetched.
-        headers=_COUNT_AGAIN if counted is None and shown is None else {},
+        headers=until_counted if counted is None else {},
     )
 
 
