@@ -244,6 +244,25 @@ static inline uint64_t neardup_zeros64(const uint8_t *bytes)
     return zeros;
 }
 
+/* Which of 64 characters are ", ', <, > or NUL; the lowest bit is that of the first. */
+static inline uint64_t neardup_signs64(const uint8_t *text)
+{
+    uint64_t signs = 0;
+#if defined(NEARDUP_X86) && defined(__SSSE3__)
+    /* The sign that has these four bits at its end; 0, which ends in others, where none has. */
+    const __m128i of_ends = _mm_setr_epi8(0, 0, '"', 0, 0, 0, 0, '\'', 0, 0, 0, 0, '<', 0, '>', 0);
+    for (int i = 0; i < 64; i += 16) {
+        __m128i seen = _mm_loadu_si128((const __m128i *)(text + i));
+        __m128i equal = _mm_cmpeq_epi8(_mm_shuffle_epi8(of_ends, seen), seen);
+        signs |= (uint64_t)(unsigned)_mm_movemask_epi8(equal) << i;
+    }
+#else
+    for (int i = 0; i < 64; i++)
+        signs |= (uint64_t)(strchr("\"'<>", text[i]) != NULL) << i;
+#endif
+    return signs;
+}
+
 #ifdef NEARDUP_X86
 #define NEARDUP_WIDE __attribute__((target("avx512f,avx512dq")))
 

@@ -26,6 +26,8 @@ cdef extern from "neardup/fingerprint/_bits.h" nogil:
     void choose_instructions "neardup_choose_instructions"()
     # Which of 64 bytes are zero; the lowest bit is that of the first.
     uint64_t zeros64 "neardup_zeros64"(const uint8_t *bytes)
+    # Which of 64 characters are ", ', <, > or NUL; the lowest bit is that of the first.
+    uint64_t signs64 "neardup_signs64"(const uint8_t *text)
     # Whether the functions that are named "wide" can be called.
     bint is_wide "neardup_is_wide"
     # SimHash: add each weight to the sums of the bits that are 1 in the hash, subtract it from the others.

@@ -22,7 +22,7 @@ from neardup.store.store import Store
 from neardup.text import limits as limits_module
 from neardup.text.content import Content
 from neardup.text.features import Features
-from neardup.text.limits import Limits, may_have_attributes
+from neardup.text.limits import Limits, overview
 from neardup.text.visible_text import text_of_bytes, text_of_html
 from tests.support.crawling import Page, crawl, serve
 from tests.support.places import PAGES
@@ -132,7 +132,7 @@ def test_attributes_are_found_in_every_encoding(encoding: str) -> None:
         reader(Limits()).read_response(response)
 
 
-IN_PYTHON = python_twin(limits_module).may_have_attributes
+IN_PYTHON = python_twin(limits_module).overview
 with_native = pytest.mark.skipif(not native.available, reason=f"without the native core ({native.reason})")
 SIGNS = [
     "<",
@@ -160,15 +160,18 @@ SIGNS = [
 
 @with_native
 @pytest.mark.parametrize("prefix", ["", "é", "入", "𝔘"], ids=["bytes", "Latin-1", "2 bytes", "4 bytes"])
-@given(signs=st.lists(st.sampled_from(SIGNS)), most=st.integers(1, 4))
-@example(signs=["<a", "bcde", "f"], most=2)
-@example(signs=["<a", "bcde"], most=2)
-@example(signs=["<a", "bcd", ">"], most=2)
-@example(signs=["<<", "a", "bcde"], most=2)
-def test_the_native_search_for_attributes_is_that_in_python(prefix: str, signs: list[str], most: int) -> None:
-    html = prefix + "".join(signs)
+@given(before=st.integers(0, 130), signs=st.lists(st.sampled_from([*SIGNS, "\0"])), most=st.integers(1, 4))
+@example(before=0, signs=["<a", "bcde", "f"], most=2)
+@example(before=0, signs=["<a", "bcde"], most=2)
+@example(before=0, signs=["<a", "bcd", ">"], most=2)
+@example(before=0, signs=["<<", "a", "bcde"], most=2)
+@example(before=60, signs=["<a", " b c ", "<", "\0", ">"], most=1)
+def test_the_native_search_for_attributes_is_that_in_python(
+    prefix: str, before: int, signs: list[str], most: int
+) -> None:
+    html = prefix + "x" * before + "".join(signs)
 
-    assert may_have_attributes(html, most) is IN_PYTHON(html, most)
+    assert overview(html, most) == IN_PYTHON(html, most)
 
 
 @given(
@@ -183,8 +186,8 @@ def test_no_tag_with_more_attributes_is_missed(signs: list[str]) -> None:
         try:
             Limits(attributes=most)._count_attributes(html)
         except PageTooLarge:
-            assert may_have_attributes(html, most)
-            assert IN_PYTHON(html, most)
+            assert overview(html, most)[2]
+            assert IN_PYTHON(html, most)[2]
 
 
 @pytest.mark.parametrize(
@@ -198,8 +201,8 @@ def test_no_tag_with_more_attributes_is_missed(signs: list[str]) -> None:
     ],
 )
 def test_long_tags_of_few_attributes_are_not_counted_by_a_second_parser(html: str) -> None:
-    assert not may_have_attributes(html, Limits().attributes)
-    assert not IN_PYTHON(html, Limits().attributes)
+    assert not overview(html, Limits().attributes)[2]
+    assert not IN_PYTHON(html, Limits().attributes)[2]
 
 
 @with_native
@@ -207,10 +210,10 @@ def test_long_tags_of_few_attributes_are_not_counted_by_a_second_parser(html: st
 def test_it_is_on_real_pages(most: int) -> None:
     pages = [path.read_text(errors="replace") for path in real_pages()]
 
-    found = [may_have_attributes(page, most) for page in pages]
+    found = [overview(page, most) for page in pages]
 
     assert found == [IN_PYTHON(page, most) for page in pages]
-    assert any(found) or most == 200
+    assert any(many for _, _, many in found) or most == 200
 
 
 def options(name: str, value: Any) -> DetectorOptions:
