@@ -129,8 +129,6 @@ class NearDuplicates:
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        crawler.signals.connect(extension.request_scheduled, signal=signals.request_scheduled)
-        crawler.signals.connect(extension.request_dropped, signal=signals.request_dropped)
         crawler.signals.connect(extension.request_made, signal=signals.request_reached_downloader)
         crawler.signals.connect(extension.response_received, signal=signals.response_received)
         return extension
@@ -212,14 +210,6 @@ class NearDuplicates:
 
     def request_made(self, request: Request) -> None:
         self.outcomes.count("neardup/requests")
-
-    def request_scheduled(self, request: Request, spider: Spider) -> None:
-        self.policy.links.scheduled(request)
-        self.predictions.queued(request)
-
-    def request_dropped(self, request: Request, spider: Spider) -> None:
-        self.policy.links.dropped(request)
-        self.predictions.unqueued(request)
 
     def record(self, verdict: Verdict) -> None:
         """Count, log and store a verdict; then judge some earlier duplicates again."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
+from scrapy import signals
 
 from neardup.address import host_of, page_url
 from neardup.detection.endless import EndlessWatch, Led
@@ -121,6 +122,7 @@ class Links:
         self._held = HeldRequests()
         self._queued: set[int] = set()
         """Deferred requests that are in the queue, whatever other page has led to them."""
+        self._watches_queue = False
         self._last_queued: Request | None = None
         self._released: set[int] = set()
         """Requests that were made after all, while their deferred copies are in the queue."""
@@ -140,27 +142,26 @@ class Links:
         """Different requests that were withheld, and that no other page has led to."""
         return len(self._withheld)
 
-    def is_new(self, request: Request) -> bool:
+    def is_new(self, fingerprint: int) -> bool:
         """Whether no page of this crawl has led to a request yet."""
-        return request_key(self.crawler, request) not in self._passed_on
+        return fingerprint not in self._passed_on
 
-    def pass_on(self, request: Request) -> None:
+    def pass_on(self, fingerprint: int) -> None:
         """Note that a request goes its way: also one that is waiting, which Scrapy will not take twice."""
-        fingerprint = request_key(self.crawler, request)
         self._deferred.pop(fingerprint, None)
         self._passed_on.add(fingerprint)
         self._withheld.discard(fingerprint)
 
-    def defer(self, request: Request, canonical_id: int, chain: int) -> None:
+    def defer(self, request: Request, fingerprint: int, canonical_id: int, chain: int) -> None:
         """Have a request made last; among those that are deferred, what another page has led to comes last of
         all.
 
         The longer the chain of deferred requests that led to it, the later. So an endless calendar is read
         from its beginning in both directions, and not to the end of time in one.
         """
-        fingerprint = request_key(self.crawler, request)
+        self._watch_queue()
         alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
-        new = self.is_new(request)
+        new = self.is_new(fingerprint)
         band: float = OF_DUPLICATES
         if BAND in request.meta:
             if AUDITED in request.meta:
@@ -172,15 +173,14 @@ class Links:
             request.priority -= (lowered_by(band) if new else REPEATED) + min(chain, LONGEST_CHAIN)
         request.meta[CLUSTER], request.meta[CHAIN] = canonical_id, chain
         waits = new or fingerprint in self._deferred
-        self.pass_on(request)
+        self.pass_on(fingerprint)
         if waits and alone:
             self._deferred[fingerprint] = canonical_id
         self.crawler.stats.inc_value("neardup/links_deferred")
 
-    def withhold(self, request: Request) -> None:
+    def withhold(self, request: Request, fingerprint: int) -> None:
         """Note that a request is not made because its page is a duplicate."""
         self.crawler.stats.inc_value("neardup/links_withheld")
-        fingerprint = request_key(self.crawler, request)
         if fingerprint in self._passed_on:
             return
         self._withheld.add(fingerprint)
@@ -227,7 +227,7 @@ class Links:
             self._released.add(fingerprint)
         if request.url in self.examples:
             self.examples.remove(request.url)
-        self.pass_on(request)
+        self.pass_on(fingerprint)
 
     def has_been_released(self, request: Request) -> bool:
         """Whether a request whose turn has come is the deferred copy of one that was made after all."""
@@ -236,6 +236,7 @@ class Links:
             return False
         if CLUSTER not in request.meta:
             return False
+        self._watch_queue()  # it may have been deferred in an earlier run, and be put back
         fingerprint = request_key(self.crawler, request)
         self._queued.discard(fingerprint)
         if fingerprint not in self._released:
@@ -255,13 +256,20 @@ class Links:
             return False
         del self._deferred[fingerprint]
         self._passed_on.discard(fingerprint)
-        self.withhold(request)
+        self.withhold(request, fingerprint)
         return True
 
     def waits_no_longer(self, request: Request) -> None:
         """Note that a request has left the queue and is not put back."""
         if self._deferred:
             self._deferred.pop(request_key(self.crawler, request), None)
+
+    def _watch_queue(self) -> None:
+        """Have Scrapy tell of links that enter the queue: not before one is deferred, since it takes time."""
+        if not self._watches_queue:
+            self._watches_queue = True
+            self.crawler.signals.connect(self.scheduled, signal=signals.request_scheduled)
+            self.crawler.signals.connect(self.dropped, signal=signals.request_dropped)
 
     def scheduled(self, request: Request) -> None:
         """Note that a deferred request is about to enter the queue."""
@@ -310,23 +318,24 @@ class PageLinks:
                 request.meta[AUDITED] = self._response.meta[AUDITED]
         if is_link and links.marks and request.meta.get("neardup") is not False:
             request.meta[BAND] = 0
-        new = links.is_new(request)
+        fingerprint = request_key(links.crawler, request)
+        new = links.is_new(fingerprint)
         if new:
             self._new.append(request.url)
         waits = verdict is not None and not verdict.follow and links.action is not Action.RECORD
         if not waits or not is_link or host_of(request.url) != host_of(self._response.url):
-            links.pass_on(request)
+            links.pass_on(fingerprint)
             return True
         assert verdict is not None
         assert verdict.canonical_id is not None
         if (links.action.withholds and not new) or links.endless.is_exhausted(verdict.canonical_id):
-            links.withhold(request)
+            links.withhold(request, fingerprint)
             links.hold(verdict, request, request.priority, Why.WITHHELD)
             self.withheld += 1
             return False
         chain = 0 if self._led_by is None else self._response.meta.get(CHAIN, 0) + 1
         priority = request.priority
-        links.defer(request, verdict.canonical_id, chain)
+        links.defer(request, fingerprint, verdict.canonical_id, chain)
         links.hold(verdict, request, priority, Why.DEFERRED)
         return True
 

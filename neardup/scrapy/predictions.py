@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from random import getrandbits
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.job import job_dir
@@ -106,6 +107,9 @@ class Predictions:
         """With an audit: requests in the queue, by the rule that spoke against them last."""
         self._generations = self._learned_so_far
         self._to_look_at_again = 0
+        if audit is not None:
+            crawler.signals.connect(self.queued, signal=signals.request_scheduled)
+            crawler.signals.connect(self.unqueued, signal=signals.request_dropped)
 
     @classmethod
     def of_crawl(

@@ -17,7 +17,7 @@ from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.scrapy.held import MOST_REQUESTS
-from neardup.scrapy.links import CHAIN, CLUSTER, RELEASED, Links, PageLinks
+from neardup.scrapy.links import CHAIN, CLUSTER, RELEASED, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
 from tests.support.crawling import crawl
 from tests.support.sites.processes import crawl_process, make_project
@@ -203,7 +203,7 @@ class TestReleasedLinks:
 
     def test_nofollow_makes_no_request_that_has_been_made(self, links: Links) -> None:
         links.action = Action.NOFOLLOW
-        links.pass_on(Request("http://shop.example/next"))
+        links.pass_on(request_key(links.crawler, Request("http://shop.example/next")))
         assert not PageLinks(links, response(), duplicate()).lets_pass(Request("http://shop.example/next"))
 
         assert links.release(2, 1) == []

@@ -25,6 +25,7 @@ from neardup.scrapy.links import (
     Links,
     PageLinks,
     lowered_by,
+    request_key,
 )
 from neardup.scrapy.options import Action
 from neardup.urls.audit import Audit
@@ -115,7 +116,7 @@ def test_what_is_no_link_to_another_page_is_not_touched(
     links: Links, request_: Request, action: Action
 ) -> None:
     links.action = action
-    links.pass_on(request_)  # so that nofollow would withhold it
+    links.pass_on(request_key(links.crawler, request_))  # so that nofollow would withhold it
     for _ in range(3):
         links.endless.led(1, Led.NOTHING)
     before = request_.to_dict(spider=SPIDER)
