@@ -150,6 +150,16 @@ def place_of(url: str) -> str:
     >>> place_of("http://user@A.Example.:80/x"), place_of("https://a.example"), place_of("http://[::1]:8080/")
     ('a.example', 'a.example', '[::1]:8080')
     """
+    authority = _AUTHORITY.match(url)
+    return _read_place(url) if authority is None else _place_of_authority(authority[0])
+
+
+@lru_cache(_HOSTS_REMEMBERED)
+def _place_of_authority(url: str) -> str:
+    return _read_place(url)
+
+
+def _read_place(url: str) -> str:
     host = host_of(url)
     try:
         parts = urlsplit(url)

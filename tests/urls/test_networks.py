@@ -80,6 +80,13 @@ class TestAddresses:
         ("http://a.example:x/", ""),
         ("http://[::1/", ""),
         ("http:///path", ""),
+        ("http://a.example:8080?to=//b.example:81/", "a.example:8080"),
+        ("http://a.example:8080#//b.example:81/", "a.example:8080"),
+        ("https://a.example:80/x", "a.example:80"),
+        ("http://a.example:80/x", "a.example"),
+        ("http://a.example:99999/x", ""),
+        (f"http://{'a' * 60}.example:81/x", f"{'a' * 60}.example:81"),
+        (f"http://user:{'x' * 400}@a.example:81/x", "a.example:81"),
     ],
 )
 def test_places(url: str, place: str) -> None:
