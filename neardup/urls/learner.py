@@ -349,7 +349,7 @@ class Learner:
         return hit
 
 
-@lru_cache(1_000)  # a URL is asked about, fetched and learned from
+@lru_cache(250)  # a URL is asked about, fetched and learned from; some 4 kB each
 def _divided(
     url: str, rules: frozenset[Component], substitutions: tuple[str, ...]
 ) -> tuple[Reduced, tuple[Place, ...]]:
