@@ -135,9 +135,9 @@ def planes_of(own: OwnText) -> Planes:
     A place is in the first plane of which it is rare. Where too little is rare for a plane, the plane is
     empty.
     """
-    reached = np.bitwise_or.accumulate(own.bits_beside(BESIDE), axis=0)
+    reached = own.bits_beside(BESIDE)  # a higher limit takes all that a lower one does
     made = reached.copy()
-    made[1:] &= ~reached[:-1]
+    made[1:] ^= reached[:-1]
     return made
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from libc.stdint cimport int8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 cdef enum:
     TITLE_WORDS = 12   # as in neardup/text/headline.py
@@ -80,16 +81,38 @@ cdef struct Described:
     Part heading
 
 
-cdef bint is_common(
-    const uint32_t *words, int start, int end, const uint16_t[:, ::1] cells, int limit
-) noexcept nogil:
+cdef uint64_t whole_key(const uint32_t *words, int start, int end) noexcept nogil:
     cdef uint64_t sum = 0
     cdef int i
     for i in range(start, end):
         if words[i]:
             sum += word_key(words[i])
     cdef uint64_t mixed = (sum ^ WHOLE) * STEP
-    return count_of(cells, mixed ^ mixed >> 32) > limit
+    return mixed ^ mixed >> 32
+
+
+def headline_keys(const uint32_t[::1] headline):
+    if headline.shape[0] != HEADLINE_WORDS:
+        raise ValueError(f"a headline has {HEADLINE_WORDS} words, not {headline.shape[0]}")
+    cdef uint64_t[HEADLINE_WORDS + 2] keys
+    cdef Py_ssize_t found = 0
+    cdef int i
+    for i in range(HEADLINE_WORDS):
+        if headline[i]:
+            keys[found] = word_key(headline[i])
+            found += 1
+    keys[found] = whole_key(&headline[0], 0, TITLE_WORDS)
+    keys[found + 1] = whole_key(&headline[0], TITLE_WORDS, HEADLINE_WORDS)
+    made = np.empty(found + 2, dtype=np.uint64)
+    cdef uint64_t[::1] values = made
+    memcpy(&values[0], keys, (found + 2) * sizeof(uint64_t))
+    return made
+
+
+cdef bint is_common(
+    const uint32_t *words, int start, int end, const uint16_t[:, ::1] cells, int limit
+) noexcept nogil:
+    return count_of(cells, whole_key(words, start, end)) > limit
 
 
 cdef void describe(

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neardup.detection import frequency_kernels
-from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
+from neardup.detection.frequency_kernels import MOST_COUNT, headline_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ class HostFrequencies:
 
     def count_headline(self, headline: Headline) -> None:
         """Count the headline of a page that is counted, its words and as a whole."""
-        self.headlines.add(np.concatenate((word_keys(headline[headline != 0]), whole_keys(headline))))
+        self.headlines.add(headline_keys(headline))
 
     def to_bytes(self) -> bytes:
         """The counts as they are stored: a head of four numbers, and both tables, all compressed by zlib.

@@ -77,6 +77,12 @@ def whole_keys(headlines: Headlines) -> Keys:
 
 
 @native.twin
+def headline_keys(headline: Headline) -> Keys:
+    """The keys that a headline is counted by: those of its words, and of its title and heading as a whole."""
+    return np.concatenate((word_keys(headline[headline != 0]), whole_keys(headline)))
+
+
+@native.twin
 def likenesses(own: Headline, own_site: Site, others: Headlines, other_site: Site) -> npt.NDArray[np.int8]:
     """How a headline compares with n others of one host, shape (n, 20); shape (n,).
 

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from neardup import native
 from neardup.detection.document_frequencies import MOST_COUNTED
 from neardup.detection.frequency_kernels import MOST_COUNT
 from neardup.fingerprint import sketch
@@ -115,13 +116,8 @@ class OwnText:
         There are none if too little is rare, and all if all is.
         """
         limits = np.minimum(self._limit + np.array(clusters), MOST_COUNT).astype(np.uint16)
-        rare = np.searchsorted(np.sort(self._counts), limits, side="right")
-        rare += self._reading.shingles.size - self._counts.size
-        bits = np.packbits(self._held <= limits[:, np.newaxis], axis=1).view("<u8").astype(np.uint64)
-        places = np.bitwise_count(bits).sum(axis=1)
-        bits[(rare < FEWEST_SHINGLES) | (places < FEWEST_PLACES)] = 0
-        bits[limits >= self._highest] = ~np.uint64(0)
-        return bits
+        uncounted = self._reading.shingles.size - self._counts.size
+        return rare_bits(self._counts, uncounted, self._held, limits)
 
     def resemblance(self, stored: Compact, whole: float, cluster: int) -> float | None:
         """R' of the module's docstring for the sketch of a canonical page of so many duplicates; None if
@@ -153,6 +149,26 @@ class OwnText:
         counts = np.zeros(self._reading.shingles.size, dtype=np.uint16)
         counts[: self._counts.size] = self._counts
         return counts[sketch.holders(self._reading.shingles, self._reading.full_sketch)]
+
+
+@native.twin
+def rare_bits(
+    counts: npt.NDArray[np.uint16],
+    uncounted: int,
+    held: npt.NDArray[np.uint16],
+    limits: npt.NDArray[np.uint16],
+) -> npt.NDArray[np.uint64]:
+    """:meth:`OwnText.bits_beside` by limits, shape (k,); shape (k, size // 64).
+
+    ``counts``: on how many pages each shingle stands, shape (n,); ``uncounted`` more are rare whatever the
+    limit. ``held``: the counts of the shingles that the places of the sketch hold, shape (size,).
+    """
+    rare = np.searchsorted(np.sort(counts), limits, side="right") + uncounted
+    bits = np.packbits(held <= limits[:, np.newaxis], axis=1).view("<u8").astype(np.uint64)
+    places = np.bitwise_count(bits).sum(axis=1)
+    bits[(rare < FEWEST_SHINGLES) | (places < FEWEST_PLACES)] = 0
+    bits[limits >= counts.max(initial=0)] = ~np.uint64(0)
+    return bits
 
 
 def agreements(stored: npt.NDArray[np.uint64], compact: Compact, own: OwnPlaces) -> npt.NDArray[np.float64]:

@@ -360,6 +360,33 @@ NEARDUP_WIDE static inline uint64_t neardup_draw_wide(
     }
     return turn;
 }
+
+/* Turns of a sketch from `turn` up to `end`, which are below the number of places: for each place that one of
+ * the elements has filled in such a turn, the row of the last such element. Other places are left alone. */
+NEARDUP_WIDE static inline void neardup_match_wide(
+    const uint64_t *elements, ptrdiff_t count, uint64_t turn, uint64_t end,
+    const uint64_t *values, uint64_t size, int64_t *rows)
+{
+    for (; turn < end; turn++) {
+        const __m512i salt = _mm512_set1_epi64((long long)(turn * 0x9E3779B97F4A7C15u));
+        const __m512i stamp = _mm512_set1_epi64((long long)(turn << 32));
+        for (ptrdiff_t i = 0; i < count; i += 8) {
+            __mmask8 there = count - i >= 8 ? 255 : (__mmask8)((1u << (count - i)) - 1);
+            __m512i place, drawn = _mm512_maskz_loadu_epi64(there, elements + i);
+            drawn = neardup_draw8(drawn, salt, stamp, _mm512_set1_epi64((long long)size), &place);
+            __m512i held = _mm512_mask_i64gather_epi64(drawn, there, place, values, 8);
+            unsigned int holds = _mm512_mask_cmpeq_epi64_mask(there, held, drawn);
+            if (holds) {
+                uint64_t places[8];
+                _mm512_storeu_si512(places, place);
+                for (; holds; holds &= holds - 1) {
+                    int j = __builtin_ctz(holds);
+                    rows[places[j]] = i + j;
+                }
+            }
+        }
+    }
+}
 #else
 static inline void neardup_accumulate_wide(
     const uint64_t *hashes, const double *weights, ptrdiff_t count, double *sums)
@@ -374,6 +401,11 @@ static inline uint64_t neardup_draw_wide(
     uint64_t *values, uint64_t size, uint64_t *empty)
 {
     return turn;
+}
+static inline void neardup_match_wide(
+    const uint64_t *elements, ptrdiff_t count, uint64_t turn, uint64_t end,
+    const uint64_t *values, uint64_t size, int64_t *rows)
+{
 }
 #endif
 

@@ -1,6 +1,6 @@
 """What native modules take from ``_bits.h``: population counts, and the search for a number near another."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef extern from "neardup/fingerprint/_bits.h" nogil:
@@ -43,4 +43,10 @@ cdef extern from "neardup/fingerprint/_bits.h" nogil:
     uint64_t draw_wide "neardup_draw_wide"(
         const uint64_t *elements, Py_ssize_t count, uint64_t turn, uint64_t last,
         uint64_t *values, uint64_t size, uint64_t *empty
+    )
+    # For each place of a sketch that an element has filled in the turns from ``turn`` up to ``end``, which are
+    # below the number of places: the row of the last such element.
+    void match_wide "neardup_match_wide"(
+        const uint64_t *elements, Py_ssize_t count, uint64_t turn, uint64_t end,
+        const uint64_t *values, uint64_t size, int64_t *rows
     )

@@ -1,10 +1,17 @@
 """The sum over all features; see simhash.py."""
 
-from libc.stdint cimport uint64_t
+from libc.math cimport rint
+from libc.stdint cimport uint8_t, uint64_t
 
 from neardup.fingerprint._bits cimport accumulate_wide, choose_instructions, is_wide
 
 choose_instructions()
+
+cdef enum:
+    WEAK_BITS_STORED = 24  # as in simhash.py
+    WEIGHT_STEPS = 255
+
+cdef double WEIGHT_RANGE = 0.25
 
 cdef double[256][8] SIGNS
 """For each byte +1 where a bit of it is 1, else −1; the most significant bit comes first."""
@@ -49,3 +56,25 @@ cdef void add_all(
                 sums[8 + j] += weights[i] * low[j]
         for j in range(16):
             bit_weights[first + j] = sums[j]
+
+
+def pack_weakest(const double[::1] relative):
+    if relative.shape[0] != 64:
+        raise ValueError(f"there are 64 relative weights, not {relative.shape[0]}")
+    cdef uint8_t[2 * WEAK_BITS_STORED] packed
+    cdef int number = 0, j, at
+    # The weakest so far, in order; of equal ones the first bit stays in front.
+    for j in range(64):
+        at = number
+        while at and relative[packed[at - 1]] > relative[j]:
+            if at < WEAK_BITS_STORED:
+                packed[at] = packed[at - 1]
+            at -= 1
+        if at < WEAK_BITS_STORED:
+            packed[at] = <uint8_t>j
+            number = min(number + 1, WEAK_BITS_STORED)
+    for at in range(WEAK_BITS_STORED):
+        packed[WEAK_BITS_STORED + at] = <uint8_t>min(
+            rint(relative[packed[at]] * (WEIGHT_STEPS / WEIGHT_RANGE)), <double>WEIGHT_STEPS
+        )
+    return packed[: 2 * WEAK_BITS_STORED]

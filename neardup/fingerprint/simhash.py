@@ -66,10 +66,7 @@ class Fingerprint:
         byte each, in steps of 1/1020 (0.25/255). Enough to search for the page's near-duplicates again
         without fetching it.
         """
-        relative = self.relative_weights()
-        weakest = np.argsort(relative, kind="stable")[:WEAK_BITS_STORED]
-        steps = np.minimum(np.rint(relative[weakest] * (_WEIGHT_STEPS / _WEIGHT_RANGE)), _WEIGHT_STEPS)
-        return weakest.astype(np.uint8).tobytes() + steps.astype(np.uint8).tobytes()
+        return pack_weakest(self.relative_weights())
 
     @classmethod
     def unpack(cls, value: int, weak_bits: bytes) -> Fingerprint:
@@ -95,6 +92,14 @@ class Fingerprint:
         magnitudes[positions] = stored
         bits = np.array([value >> (FINGERPRINT_BITS - 1 - j) & 1 for j in range(FINGERPRINT_BITS)])
         return cls(value, np.where(bits == 1, magnitudes, -magnitudes))
+
+
+@native.twin
+def pack_weakest(relative: npt.NDArray[np.float64]) -> bytes:
+    """:meth:`Fingerprint.pack_weak_bits` of relative weights, shape (64,)."""
+    weakest = np.argsort(relative, kind="stable")[:WEAK_BITS_STORED]
+    steps = np.minimum(np.rint(relative[weakest] * (_WEIGHT_STEPS / _WEIGHT_RANGE)), _WEIGHT_STEPS)
+    return weakest.astype(np.uint8).tobytes() + steps.astype(np.uint8).tobytes()
 
 
 def fingerprint(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.float64]) -> Fingerprint | None:

@@ -6,7 +6,9 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from neardup.fingerprint._bits cimport choose_instructions, draw_wide, is_wide, popcount, shingles_wide
+from neardup.fingerprint._bits cimport (
+    choose_instructions, draw_wide, is_wide, match_wide, popcount, shingles_wide,
+)
 from neardup.text._murmur cimport mix
 
 choose_instructions()
@@ -167,6 +169,21 @@ cdef void draw_turn(const uint64_t[::1] elements, uint64_t[::1] values, Drawing*
 def match(const uint64_t[::1] elements, const uint64_t[::1] sketch, Py_ssize_t first, Py_ssize_t end):
     found = np.full(sketch.shape[0], -1, dtype=np.int64)
     cdef int64_t[::1] rows = found
+    cdef Py_ssize_t wide = min(end, sketch.shape[0])
+    if is_wide and elements.shape[0] and first < wide:
+        match_wide(&elements[0], elements.shape[0], first, wide, &sketch[0], sketch.shape[0], &rows[0])
+        first = wide
+    match_turns(elements, sketch, first, end, rows)
+    return found
+
+
+cdef void match_turns(
+    const uint64_t[::1] elements,
+    const uint64_t[::1] sketch,
+    Py_ssize_t first,
+    Py_ssize_t end,
+    int64_t[::1] rows,
+) noexcept nogil:
     cdef uint64_t size = sketch.shape[0], drawn, place, turn, salt, stamp
     cdef Py_ssize_t i
     for turn in range(first, end):
@@ -176,4 +193,3 @@ def match(const uint64_t[::1] elements, const uint64_t[::1] sketch, Py_ssize_t f
             place = ((drawn >> 32) * size) >> 32 if turn < size else min(turn - size, size - 1)
             if sketch[place] == (stamp | (drawn & <uint64_t>0xFFFFFFFF)):
                 rows[place] = i
-    return found

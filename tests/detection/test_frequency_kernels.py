@@ -57,6 +57,13 @@ def test_likenesses(headlines: list[list[int]], own: list[int], limit: int, know
         assert found.tolist() == TWIN.likenesses(page, one, others, other).tolist()
 
 
+@given(HEADLINES)
+def test_keys_of_headlines(headlines: list[list[int]]) -> None:
+    for headline in np.array(headlines, dtype=np.uint32):
+        found = frequency_kernels.headline_keys(headline)
+        assert found.tolist() == TWIN.headline_keys(headline).tolist()
+
+
 @pytest.mark.parametrize("shape", [(1, 64), (2, 0), (2, 63), (3, 64)])
 def test_a_table_of_another_shape_is_refused(shape: tuple[int, int]) -> None:
     cells = np.zeros(shape, dtype=np.uint16)
@@ -72,3 +79,5 @@ def test_a_table_of_another_shape_is_refused(shape: tuple[int, int]) -> None:
 def test_a_headline_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="a headline has 20 words, not 19"):
         frequency_kernels.likenesses(none()[:19], (None, 6), none()[np.newaxis], (None, 6))
+    with pytest.raises(ValueError, match="a headline has 20 words, not 19"):
+        frequency_kernels.headline_keys(none()[:19])

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from neardup.detection import own_text
 from neardup.detection.detector import DetectorOptions
@@ -14,10 +16,12 @@ from neardup.detection.own_text import FEWEST_PLACES, FEWEST_SHINGLES, OwnText, 
 from neardup.fingerprint import sketch
 from neardup.fingerprint.sketch import SIZE
 from tests.support.readings import readings
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
     from neardup.fingerprint.reader import Reading
 
+TWIN = python_twin(own_text)
 MENU = " ".join(f"menu{number}" for number in range(400))
 
 
@@ -141,6 +145,24 @@ def test_places_are_those_whose_least_shingle_is_rare() -> None:
     assert np.array_equal(places.bits, sketch.compact(held.astype(np.uint64)))
     share = 1 - template.size / reading.shingles.size
     assert abs(places.number / SIZE - share) < 0.06
+
+
+@given(
+    st.lists(st.integers(0, 40), max_size=60),
+    st.integers(0, 20),
+    st.integers(0, 40),
+    st.lists(st.integers(0, 45), max_size=5),
+)
+def test_native_and_python_tell_the_same_places(
+    counts: list[int], uncounted: int, rarest: int, limits: list[int]
+) -> None:
+    held = np.random.default_rng(0).integers(rarest, 41, 128).astype(np.uint16)
+    given = np.array(counts, dtype=np.uint16), uncounted, held, np.array(limits, dtype=np.uint16)
+
+    found, expected = own_text.rare_bits(*given), TWIN.rare_bits(*given)
+
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
 
 
 def test_the_pages_of_a_cluster_are_no_evidence_of_template() -> None:

@@ -214,6 +214,12 @@ class TestWeakBits:
         signs = np.array([made.value >> (63 - j) & 1 for j in range(64)], dtype=bool)
         assert list(again.weights >= 0) == list(signs | (again.weights == 0))
 
+    @given(st.lists(st.sampled_from([0.0, 0.05, 0.25, 0.3]) | st.floats(0, 1), min_size=64, max_size=64))
+    def test_native_and_python_pack_the_same(self, relative: list[float]) -> None:
+        given = np.array(relative)
+
+        assert simhash.pack_weakest(given) == TWIN.pack_weakest(given)
+
     def test_unit_norm_so_that_flip_probabilities_are_those_of_the_page(self) -> None:
         made = fingerprint({f"w{i}": 1 + i % 7 for i in range(400)})
 
