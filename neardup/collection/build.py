@@ -33,7 +33,7 @@ from neardup.errors import ConfigurationError, NeardupError, PageTooLarge
 from neardup.fingerprint import sketch
 from neardup.text import headline
 from neardup.text.anchors import links
-from neardup.text.visible_text import cleaned
+from neardup.text.visible_text import utf8_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -448,7 +448,7 @@ class _Builder:
                     url = response.url
                     led_to = links(url, response.selector.root)
                 else:
-                    reading = self._reader.read_text(cleaned(found.text))
+                    reading = self._reader.read_text(utf8_of_text(found.text))
                 values = _values(reading)
         except Left as exc:
             return note.skip(origin.place, exc.why, "")

@@ -131,9 +131,10 @@ class Reader:
         self.seconds.text += perf_counter() - started
         return self.read_text("") if root is None else self.read_tree(url, root)
 
-    def read_text(self, text: str) -> Reading:
-        """Read a visible text, which has no headline."""
-        return self._read(text.encode("utf-8", "surrogatepass"), headlines.none())
+    def read_text(self, text: str | bytes) -> Reading:
+        """Read a visible text, or its UTF-8, which has no headline."""
+        text = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return self._read(text, headlines.none())
 
     def _read(self, text: bytes, headline: Headline) -> Reading:
         seconds = self.seconds

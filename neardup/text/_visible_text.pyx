@@ -397,6 +397,17 @@ def utf8_of_chosen(list parts not None, Automaton automaton not None, bint alt_t
         free(text.made.bytes)
 
 
+def utf8_of_text(bytes data not None):
+    """A text in UTF-8 as that of a tree; see visible_text.py."""
+    cdef Text text = Text(made=Buffer(bytes=NULL, size=0, room=0), spaced=True)
+    try:
+        reserve(&text.made, 16)
+        add(&text, <const uint8_t*><const char*>data, len(data))
+        return finished(&text)
+    finally:
+        free(text.made.bytes)
+
+
 cdef bytes finished(Text* text):
     remove_urls(&text.made)
     return PyBytes_FromStringAndSize(<const char*>text.made.bytes, text.made.size)

@@ -38,11 +38,11 @@ from neardup.errors import ConfigurationError
 from neardup.text.selectors import Choice, Selector
 from neardup.text.visible_text import (
     ALT_TEXTS,
-    cleaned,
     decode,
     is_deep,
     parse,
     tops,
+    utf8_of_text,
     utf8_of_tree,
 )
 from neardup.text.words import words
@@ -147,7 +147,7 @@ class Content:
             )
             if len(source) > MOST_FOR_MAIN:
                 return utf8_of_tree(root, alt_texts=self.alt_texts)
-            chosen = cleaned(self._extract(source)).encode("utf-8", "surrogatepass")
+            chosen = utf8_of_text(self._extract(source))
         else:
             return utf8_of_tree(root, alt_texts=self.alt_texts)
         return chosen if _is_enough(chosen) else utf8_of_tree(root, alt_texts=self.alt_texts)

@@ -191,6 +191,14 @@ def cleaned(text: str) -> str:
     return " ".join(_without_urls(text).split())
 
 
+def utf8_of_text(text: str) -> bytes:
+    """:func:`cleaned` in UTF-8, as its words are read and hashed."""
+    if _native is None:
+        return cleaned(text).encode("utf-8", "surrogatepass")
+    made: bytes = _native.utf8_of_text(text.encode("utf-8", "surrogatepass"))
+    return made
+
+
 def text_of_html(html: str) -> str:
     """:func:`text_of_tree` of a page in a string, parsed as Scrapy does (parsel's ``create_root_node``).
 

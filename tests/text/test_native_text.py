@@ -17,7 +17,16 @@ from lxml import etree
 from neardup import native
 from neardup.text import characters, features, visible_text
 from neardup.text.features import hash_feature
-from neardup.text.visible_text import ALT_TEXTS, _pieces, cleaned, parse, text_of_tree, tops, utf8_of_parts
+from neardup.text.visible_text import (
+    ALT_TEXTS,
+    _pieces,
+    cleaned,
+    parse,
+    text_of_tree,
+    tops,
+    utf8_of_parts,
+    utf8_of_text,
+)
 from neardup.text.words import SIGNS, Parts, Splitter, bigrams, words
 from neardup.text.words import parts as word_parts
 from tests.support.real_pages import page_id, real_pages
@@ -155,6 +164,18 @@ def test_urls_in_texts(pieces: list[str]) -> None:
     root.text = "".join(pieces)
 
     assert text_of_tree(root) == cleaned(root.text)
+
+
+@given(
+    st.lists(st.sampled_from(["://", "www.", "http", "a", " ", "\x00"]) | st.text(max_size=4)).map("".join)
+)
+def test_texts_that_were_taken_by_other_means(text: str) -> None:
+    assert utf8_of_text(text) == cleaned(text).encode("utf-8", "surrogatepass")
+
+
+def test_texts_with_lone_surrogates() -> None:
+    for text in ("a\ud800b", "\udfff", "www.\ud800x y", "x\ud800www.a.example", "a://\ud800 \udc00"):
+        assert utf8_of_text(text) == cleaned(text).encode("utf-8", "surrogatepass")
 
 
 @given(st.data())
