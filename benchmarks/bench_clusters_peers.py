@@ -80,6 +80,8 @@ class Texts:
 
 
 def neardup(texts: Texts, work: Path) -> Callable[[], dict[str, Pairs]]:
+    engine.duckdb_module("clusters need")
+
     def run() -> dict[str, Pairs]:
         folder = work / "collection"
         build(folder, [str(texts.path)], Names(), DetectorOptions(), html_response, 1, lambda *_: None)
