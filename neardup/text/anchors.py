@@ -7,6 +7,7 @@ link. ``python -m benchmarks.bench_build`` measures what links cost beside readi
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -14,6 +15,8 @@ from neardup import native
 from neardup.address import is_web, page_url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lxml import etree
 
 _NOFOLLOW = "nofollow"
@@ -24,45 +27,7 @@ _QUERY = r"(?:\?[\w%~.=&+-]++)?"
 _PLAIN_URL = re.compile(rf"{_HOST}/[\w%~./-]*+{_QUERY}", re.ASCII)
 _PLAIN_PATH = re.compile(rf"(?:\./)?+((?:\.\./)*+)({_SEGMENT}(?:/{_SEGMENT})*+/?{_QUERY})", re.ASCII)
 _PLAIN_BASE = re.compile(rf"(?:{_HOST}|file://)/((?:{_SEGMENT}/)*)[^/?#;]*+(?:\?|\Z)", re.ASCII)
-"""Links and bases that are joined here. ``urljoin`` gives the same, and takes 20 times the time."""
-
-_LONGEST_HREF = 250
-_MOST_REMEMBERED = 32_768
-
-
-class _Remembered:
-    """Where links of pages in a folder lead to. Pages of one folder have many links in common.
-
-    :data:`_MOST_REMEMBERED` links take about 10 MB, and at most 40. Apache's manual of 828
-    pages has 11,500 of them in 68 folders.
-    """
-
-    def __init__(self) -> None:
-        self._by_folder: dict[str, dict[str, str]] = {}
-        self._count = 0
-
-    def of_folder(self, folder: str) -> dict[str, str]:
-        """URLs by the value of ``href``."""
-        known = self._by_folder.get(folder)
-        if known is None:
-            self._make_room()
-            known = self._by_folder[folder] = {}
-        return known
-
-    def add(self, known: dict[str, str], href: str, link: str) -> None:
-        """Remember a link of a folder."""
-        if len(href) <= _LONGEST_HREF:
-            self._make_room()
-            known[href] = link
-
-    def _make_room(self) -> None:
-        if self._count >= _MOST_REMEMBERED:
-            self._by_folder.clear()
-            self._count = 0
-        self._count += 1
-
-
-_remembered = _Remembered()
+"""Links and bases that are joined here. ``urljoin`` gives the same, and takes much longer."""
 
 
 def links(url: str, root: etree._Element) -> dict[str, bool]:
@@ -79,14 +44,8 @@ def links(url: str, root: etree._Element) -> dict[str, bool]:
     own_base, is_nofollow, hrefs = anchors(root)
     base = url if own_base is None else _joined(url, own_base.strip()) or url
     plain = _PLAIN_BASE.match(base)
-    known = _remembered.of_folder(base[: plain.end(1)]) if plain else {}
-    found: dict[str, bool] = {}
-    for href, marked in hrefs.items():
-        link = known.get(href)
-        if link is None:
-            link = _link(base, plain, href, known)
-        if link:
-            found[link] = found.get(link, True) and (marked or is_nofollow)
+    folder, top = (base[: plain.end(1)], plain.start(1)) if plain else ("", 0)
+    found = led_to(hrefs, folder, top, is_nofollow, partial(_joined, base))
     found.pop(page_url(url), None)
     return found
 
@@ -117,29 +76,36 @@ def anchors(root: etree._Element) -> tuple[str | None, bool, dict[str, bool]]:
     return base, is_nofollow, hrefs
 
 
-def _link(base: str, plain: re.Match[str] | None, whole: str, known: dict[str, str]) -> str:
-    """A URL; "" if it leads to no page. ``plain``: the match of ``_PLAIN_BASE`` in the base; None: there is
-    none. ``whole``: an ``href`` without fragment.
+@native.twin
+def led_to(
+    hrefs: dict[str, bool], folder: str, top: int, is_nofollow: bool, joined: Callable[[str], str]
+) -> dict[str, bool]:
+    """The URLs that values of ``href`` without fragments lead to, and whether all of them say ``nofollow``.
+
+    ``folder``: the base up to the last slash of its path; "" if the base is not plain. ``top``: where its
+    path begins, behind the first slash. ``joined`` is asked for the URLs of all others than plain links; ""
+    stands for none.
     """
-    href = whole.strip()
+    found: dict[str, bool] = {}
+    for whole, marked in hrefs.items():
+        href = whole.strip()
+        link = _plain_link(folder, top, href) or (joined(href) if href else "")
+        if link:
+            found[link] = found.get(link, True) and (marked or is_nofollow)
+    return found
+
+
+def _plain_link(folder: str, top: int, href: str) -> str | None:
+    """Where a plain link leads to; None: it is not plain."""
     if _PLAIN_URL.fullmatch(href):
-        link = href
-    elif plain is not None and (path := _PLAIN_PATH.fullmatch(href.removeprefix("/"))):
-        top = plain.start(1)
-        folder = base[: top if href[0] == "/" else plain.end(1)]
-        link = _raised(folder, len(path[1]) // 3, top) + path[2]
-    else:
-        return _joined(base, href) if href else ""
-    # Neither way depends on more than the folder of the base.
-    _remembered.add(known, whole, link)
-    return link
-
-
-def _raised(folder: str, levels: int, top: int) -> str:
-    """The folder so many levels above one, but not above ``top``, where the path begins."""
-    for _ in range(levels):
-        folder = folder[: max(top, folder.rfind("/", 0, -1) + 1)]
-    return folder
+        return href
+    path = _PLAIN_PATH.fullmatch(href.removeprefix("/")) if folder else None
+    if path is None:
+        return None
+    raised = folder[:top] if href[0] == "/" else folder
+    for _ in range(len(path[1]) // 3):
+        raised = raised[: max(top, raised.rfind("/", 0, -1) + 1)]
+    return raised + path[2]
 
 
 def _joined(base: str, href: str) -> str:

@@ -97,13 +97,39 @@ def test_what_anchors_say(module: ModuleType) -> None:
     assert module.anchors(root) == ("/b/", True, links)
 
 
-def test_no_more_links_are_remembered_than_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchors, "_MOST_REMEMBERED", 3)
-    for number in range(20):
-        page = etree.HTML(f"<a href=a>1</a><a href={number}>2</a><a href=b>3</a>")
-        folder = f"http://a.example/{number % 3}"
-        assert list(links(f"{folder}/x", page)) == [f"{folder}/a", f"{folder}/{number}", f"{folder}/b"]
-        assert sum(map(len, anchors._remembered._by_folder.values())) <= 3
+def test_twins_join_alike() -> None:
+    chance = random.Random(9)
+    plain = 0
+    for _ in range(3_000):
+        path = "".join(chance.choice(("x/", "y.z/", "")) for _ in range(3))
+        folder = chance.choice((f"http://a.example:80/{path}", f"file:///{path}", ""))
+        top = folder.find("/", folder.find("//") + 2) + 1
+        hrefs = {
+            "".join(chance.choices(PIECES, k=chance.randint(0, 6))): chance.random() < 0.5 for _ in "123456"
+        }
+        others: list[list[str]] = [[], []]
+        found = [
+            module.led_to(hrefs, folder, top, False, lambda href, asked=asked: asked.append(href) or "")
+            for module, asked in zip(TWINS, others, strict=True)
+        ]
+        assert found[0] == found[1], (folder, hrefs)
+        assert others[0] == others[1]
+        plain += len(found[0])
+    assert plain > 1_000
+
+
+@pytest.mark.parametrize("module", TWINS, ids=("native", "python"))
+def test_a_link_says_nofollow_if_all_of_its_anchors_do(module: ModuleType) -> None:
+    hrefs = {"x": True, "./x": False, "y": True, "a/../y": True, " z ": False, "": True}
+
+    def joined(href: str) -> str:
+        return urljoin("http://a.example/", href)
+
+    found = module.led_to(hrefs, "http://a.example/", 17, False, joined)
+    of_page = module.led_to(hrefs, "http://a.example/", 17, True, joined)
+
+    assert list(found.items()) == [(f"http://a.example/{name}", name == "y") for name in "xyz"]
+    assert of_page == dict.fromkeys(found, True)
 
 
 def test_twins_agree_on_real_pages() -> None:
