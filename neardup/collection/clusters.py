@@ -26,6 +26,7 @@ import numpy as np
 
 from neardup.collection import bands, rare_places
 from neardup.collection.dataset import identity, page_files
+from neardup.collection.failing import failing
 from neardup.collection.pair_kernels import EVIDENCE, HeadlineKeys, Judgement, Sites, Templates
 from neardup.detection.document_frequencies import RARE_PAGES, RARE_SHARE
 from neardup.detection.rule import MIN_FEATURES, Evidence, Rule
@@ -112,7 +113,8 @@ def find(
 def job_folder(collection: Collection, choice: Choice) -> Path:
     """The folder in which the tables of a job stand until the job is done.
 
-    What stands there of another job, or of pages that have changed since, is removed.
+    What stands there of another job, or of pages that have changed since, is removed. NeardupError: the
+    folder cannot be written.
     """
     folder = collection.clusters / "work"
     files = [*page_files(collection), *sorted(collection.rare.glob("*.parquet"))]
@@ -131,10 +133,11 @@ def job_folder(collection: Collection, choice: Choice) -> Path:
         indent=1,
     )
     path = folder / "job.json"
-    if not path.exists() or path.read_text() != known_by:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        path.write_text(known_by)
+    with failing(folder):
+        if not path.exists() or path.read_text() != known_by:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            path.write_text(known_by)
     return folder
 
 

@@ -38,9 +38,9 @@ class CollectedLinks:
         self._duckdb = duckdb_module("PageRank of a collection needs")
         self._collection = collection
         config = {"memory_limit": MEMORY, "temp_directory": str(folder), "preserve_insertion_order": False}
-        self._connection = self._duckdb.connect(str(folder / "nodes.duckdb"), config=config)
         node = "host" if by_host else "url"
         with self._failing():
+            self._connection = self._duckdb.connect(str(folder / "nodes.duckdb"), config=config)
             for name, files in (("pages", collection.pages), ("links", collection.links)):
                 self._connection.read_parquet(str(files / "*.parquet")).create_view(name)
             self._connection.sql(

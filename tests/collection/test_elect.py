@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from neardup.cli.main import main
+from tests.support.faults import small_disk
 from tests.support.made_pages import Made, make_collection
 
 if TYPE_CHECKING:
@@ -106,3 +107,19 @@ def test_what_is_missing_is_named(folder: Path, capsys: pytest.CaptureFixture[st
     assert "run neardup collection pagerank" in problem()
     (folder / "clusters/relations.parquet").unlink()
     assert "run neardup collection clusters" in problem()
+
+
+def test_a_full_disk_ends_a_command_with_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    with small_disk(mounted, 4) as disk:
+        made = make_collection(mounted / "made", PAGES, parts=2)
+        for command in (["pagerank"], ["clusters"], ["elect", "--by", "shortest"]):
+            verb = [*command[:1], str(made), *command[1:]]
+            disk.fill()
+            assert main(["collection", *verb]) == 1, command
+            said = capsys.readouterr().err
+            assert "No space left" in said, command
+            assert str(mounted) in said, command
+            disk.empty()
+            assert main(["collection", *verb]) == 0, command
