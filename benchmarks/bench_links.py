@@ -73,7 +73,7 @@ def bytes_of(url: str, folder: Path) -> tuple[float, dict[str, Any]]:
         "LOG_LEVEL": "ERROR",
     }
     stats = crawl(SiteSpider, settings, url=url).stats
-    sizes = []
+    sizes: list[int] = []
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for copy in range(1, COPIES):
             connection.execute(
@@ -84,7 +84,9 @@ def bytes_of(url: str, folder: Path) -> tuple[float, dict[str, Any]]:
         for statement in ("VACUUM", "DELETE FROM page_links"):
             connection.execute(statement)
             connection.execute("VACUUM")
-            sizes.append(path.stat().st_size)
+            sizes += connection.execute(
+                "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+            ).fetchone()
     return (sizes[0] - sizes[1]) / COPIES, stats
 
 
