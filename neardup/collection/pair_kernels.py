@@ -16,19 +16,20 @@ from neardup.collection.rare_places import BESIDE
 from neardup.detection import own_text
 from neardup.detection.document_frequencies import RARE_PAGES
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
-from neardup.detection.headlines import Likeness, are_named_apart, compare_many
+from neardup.detection.headlines import Likeness, are_named_apart, are_renumbered, compare_many
 from neardup.detection.rule import Own
 from neardup.parquet import arrow_module
 from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
     from neardup.detection.frequency_kernels import Headlines, Keys, Site
     from neardup.detection.rule import Rule
     from neardup.detection.scope import Scope
+    from neardup.text.headline import Headline
 
 _CELLS_PER_KEY = 64
 """Two keys share both of their cells with the chance of 1 in 4,096."""
@@ -198,9 +199,12 @@ class Judgement:
     ) -> tuple[npt.NDArray[np.bool_], list[npt.NDArray[np.object_]]]:
         """``is_whole`` and the columns ``EVIDENCE`` of pairs of pages."""
         kinds = np.stack([_flags(batch["is_all_rare"]), _flags(batch["is_article"])], axis=1)
-        found = self._columns(self._likenesses(batch), wholes, rares, kinds)
+        likenesses = self._likenesses(batch)
+        unknown = np.flatnonzero(likenesses == Likeness.UNKNOWN.value)
+        likenesses[_rows_of(batch, unknown, are_renumbered)] = Likeness.RENUMBERED.value
+        found = self._columns(likenesses, wholes, rares, kinds)
         matched = np.logical_or.reduce([one != np.array(None) for one in found])
-        apart = _named_apart(batch, np.flatnonzero(matched))
+        apart = _rows_of(batch, np.flatnonzero(matched), are_named_apart)
         named = np.full(apart.size, Likeness.NAMED_APART.value, dtype=np.int8)
         for one, other in zip(
             found, self._columns(named, wholes[apart], rares[apart], kinds[apart]), strict=True
@@ -273,15 +277,15 @@ class Judgement:
         return found[like]
 
 
-def _named_apart(batch: Any, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Those of some rows whose pages have headlines that differ as the names of their files do."""
+def _rows_of(
+    batch: Any, rows: npt.NDArray[np.int64], are: Callable[[Headline, str, Headline, str], bool]
+) -> npt.NDArray[np.int64]:
+    """Those of some rows whose pages are what ``are`` says by headlines and URLs; none of one headline."""
     one, other = (_headlines(batch[f"headline_{end}"]) for end in "ab")
     rows = rows[(one[rows] != other[rows]).any(axis=1)]
     urls = [batch[f"url_{end}"].take(_arrow().array(rows)).to_pylist() for end in "ab"]
-    apart = [
-        are_named_apart(one[row], a, other[row], b) for row, a, b in zip(rows.tolist(), *urls, strict=True)
-    ]
-    return rows[np.array(apart, dtype=np.bool_)]
+    taken = [are(one[row], a, other[row], b) for row, a, b in zip(rows.tolist(), *urls, strict=True)]
+    return rows[np.array(taken, dtype=np.bool_)]
 
 
 def _traits(batch: Any, end: str) -> npt.NDArray[np.int64]:

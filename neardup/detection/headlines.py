@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS = 500
 """Characters of a name that are read."""
 
+_CHAPTERS = 1000
+"""Numbers below are taken for those of chapters and sections. Years and numbers of articles are above."""
+
+_NO_NAMES = frozenset({"index", "default"})
+"""What stands for a folder, whichever it is."""
+
 
 class Likeness(Enum):
     """How two headlines compare."""
@@ -36,6 +43,8 @@ class Likeness(Enum):
     """A rare word differs."""
     NAMED_APART = 3
     """A word differs that is common, or a number, and the names of the files differ in the same word."""
+    RENUMBERED = 4
+    """Only the numbers of chapters or sections differ, and the files have one name."""
 
 
 class Sites(Protocol):
@@ -77,23 +86,71 @@ def are_named_apart(one: Headline, url: str, other: Headline, other_url: str) ->
     one page in two folders. Common words and numbers say nothing in a headline alone; the name says that the
     word tells pages apart.
     """
-    words = _differing_words(one, other)
+    mine, theirs, _ = _words_apart(one, other)
+    words = mine | theirs
     return bool(words) and not words.isdisjoint(_name_words(url) ^ _name_words(other_url))
 
 
-def _differing_words(one: Headline, other: Headline) -> set[int]:
-    """The words of a title that the other title has not, and those of headings likewise.
+def are_renumbered(one: Headline, url: str, other: Headline, other_url: str) -> bool:
+    """Whether the headlines of two pages differ in numbers of chapters only, and the files have one name.
+
+    So do "9.24. Array Functions" at ``13/functions-array.html`` and "9.25. Array Functions" at
+    ``15/functions-array.html``. A number that stands in the URL of its page tells the page from others. So
+    does a query.
+    """
+    (path, query), (other_path, other_query) = _path_and_query(url), _path_and_query(other_url)
+    if query or other_query or not _have_one_name(path, other_path):
+        return False
+    mine, theirs, both = _words_apart(one, other)
+    return (
+        bool(mine | theirs)
+        and mine | theirs <= _chapter_numbers()
+        and any(not word & 1 for word in both)
+        and mine.isdisjoint(_path_words(path))
+        and theirs.isdisjoint(_path_words(other_path))
+    )
+
+
+def _have_one_name(path: str, other: str) -> bool:
+    """Whether the last segments of two paths are one, and the name of a file."""
+    name = path.rpartition("/")[2]
+    return name == other.rpartition("/")[2] and name.partition(".")[0].lower() not in {"", *_NO_NAMES}
+
+
+def _path_and_query(url: str) -> tuple[str, str]:
+    """Both are empty if the URL is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", ""
+    return parts.path, parts.query
+
+
+def _path_words(path: str) -> frozenset[int]:
+    """The words of a path with its folders, hashed as those of headlines are."""
+    text = unquote(path[-_MOST_CHARACTERS:]).replace("_", " ")
+    return frozenset(map(headline.word_hash, words(text)))
+
+
+@cache
+def _chapter_numbers() -> frozenset[int]:
+    return frozenset(headline.word_hash(str(number)) for number in range(_CHAPTERS))
+
+
+def _words_apart(one: Headline, other: Headline) -> tuple[set[int], set[int], set[int]]:
+    """The words of a title that the other title has not, the other way round, and those of both; with those
+    of headings likewise.
 
     A part of a headline that one of the pages has not got tells nothing.
     """
-    found: set[int] = set()
-    if np.array_equal(one, other):
-        return found
+    only, beside, both = set[int](), set[int](), set[int]()
     for part in (slice(0, TITLE_WORDS), slice(TITLE_WORDS, None)):
         mine, theirs = (set(each[part].tolist()) - {0} for each in (one, other))
         if mine and theirs:
-            found |= mine ^ theirs
-    return found
+            only |= mine - theirs
+            beside |= theirs - mine
+            both |= mine & theirs
+    return only, beside, both
 
 
 def _name_words(url: str) -> frozenset[int]:
@@ -102,5 +159,5 @@ def _name_words(url: str) -> frozenset[int]:
 
     The name of a folder is none, so that versions of a manual in folders of their own have no such words.
     """
-    name = unquote(urlsplit(url).path.rpartition("/")[2][:_MOST_CHARACTERS])
+    name = unquote(_path_and_query(url)[0].rpartition("/")[2][:_MOST_CHARACTERS])
     return frozenset(map(headline.word_hash, words(name.replace("_", " "))))

@@ -183,7 +183,9 @@ class Rule:
             return self._under_two_headlines(whole, whole if own.rare is None else own.rare, own)
         if headlines is Likeness.SAME:
             return self._of_one_headline(whole, own)
-        return self._without_headlines(whole, own)
+        is_known = own.is_all or own.beside_cluster is not None
+        renumbered = headlines is Likeness.RENUMBERED and is_known
+        return self._without_headlines(whole, own, self.least_rare if renumbered else self.verify)
 
     def _under_two_headlines(self, whole: float, rare: float | None, own: Own) -> Evidence | None:
         alike = rare is not None and rare >= self._least_of_others and whole >= self.verify
@@ -202,9 +204,9 @@ class Rule:
         sure = own.is_all if own.rare is None else own.rare >= least
         return Evidence.HEADLINE if sure else Evidence.WHOLE
 
-    def _without_headlines(self, whole: float, own: Own) -> Evidence | None:
+    def _without_headlines(self, whole: float, own: Own, least: float) -> Evidence | None:
         compared = whole if own.beside_cluster is None else own.beside_cluster
-        if compared < self.verify:
+        if compared < least:
             return None
-        sure = own.is_all if own.rare is None else own.rare >= self.verify
+        sure = own.is_all if own.rare is None else own.rare >= least
         return Evidence.RARE if sure else Evidence.WHOLE

@@ -24,6 +24,7 @@ from neardup.detection.rule import Rule
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import sketch
 from neardup.store.store import Store
+from neardup.text import headline as headlines
 from tests.support.clustered import CHOICE, SCHEME, expected, hosted, page_rows, write_collection
 
 if TYPE_CHECKING:
@@ -174,6 +175,34 @@ class TestResult:
             pq.read_table(tmp_path / "c" / "clusters" / "clusters.parquet")["size"].to_pylist()
             == [9] * 9 + [1] * 3
         )
+
+    def test_a_chapter_with_another_number_under_the_same_name(self, tmp_path: Path, rows: list[Row]) -> None:
+        base = next(row for row in rows if row["url"].endswith("index.html"))
+        bits = np.unpackbits(np.frombuffer(base["sketch"], dtype=np.uint8))
+        paths = ["old/arrays.html", "new/arrays.html", "new/index.html"]
+        made = []
+        for number, path in enumerate(paths):
+            drawn = bits.copy()
+            drawn[number * 128 : number * 128 + 128] ^= number > 0  # a resemblance of .75 to the first page
+            made.append(
+                {
+                    **base,
+                    "id": number,
+                    "url": f"http://h.example/{path}",
+                    "host": "h.example",
+                    "text_digest": number + 1,
+                    "sketch": np.packbits(drawn).tobytes(),
+                    "headline": headlines.to_bytes(headlines.of_texts(f"9.{24 + number}. Arrays")),
+                    "is_all_rare": True,
+                }
+            )
+        write_collection(tmp_path / "c", made)
+
+        assert main(["collection", "clusters", str(tmp_path / "c")]) == 0
+
+        assert results(tmp_path / "c") == oracle(tmp_path / "oracle", made)
+        found = pq.read_table(tmp_path / "c" / "clusters" / "clusters.parquet")["size"].to_pylist()
+        assert found == [2, 2, 1]
 
     def test_collection_without_words(self, tmp_path: Path, rows: list[Row]) -> None:
         write_collection(tmp_path / "c", rows[-2:-1])

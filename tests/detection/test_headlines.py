@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neardup.detection.document_frequencies import RARE_PAGES, DocumentFrequencies
-from neardup.detection.headlines import Likeness, are_named_apart, compare_many
+from neardup.detection.headlines import Likeness, are_named_apart, are_renumbered, compare_many
 from neardup.text.headline import none, of_texts
 
 HOST, OTHER = "a.example", "b.example"
@@ -176,3 +176,48 @@ def test_names_of_files_tell_headlines_apart(
 def test_no_more_of_a_name_is_read_than_of_a_headline() -> None:
     one, two = ((of_texts(title), f"http://{HOST}/{'a-' * 500_000}{title}") for title in ("7", "8"))
     assert not are_named_apart(*one, *two)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "wanted"),
+    [
+        # (URL, title, heading) of two pages
+        (("13/f.html", "9.24. Arrays", "9.24. Arrays"), ("15/f.html", "9.25. Arrays", "9.25. Arrays"), True),
+        (("13/f.html", "Chapter 9. Arrays", ""), ("15/f.html", "Chapter 10. Arrays", "10. Arrays"), True),
+        (("old/Arrays", "Arrays", "9. Arrays"), ("new/Arrays", "Arrays", "10. Arrays"), True),
+        # Nothing differs, or something else does: a word, a month, a year, the number of an article.
+        (("13/f.html", "9.24. Arrays", ""), ("15/f.html", "9.24. Arrays", ""), False),
+        (("13/f.html", "9.24. Arrays", ""), ("15/f.html", "9.25. Array", ""), False),
+        (("a/f.html", "Arrays of 5 May", ""), ("b/f.html", "Arrays of 6 June", ""), False),
+        (("a/f.html", "Arrays of 2024", ""), ("b/f.html", "Arrays of 2025", ""), False),
+        (("a/f.html", "Article 12345", ""), ("b/f.html", "Article 12346", ""), False),
+        # There is no word that both have in common.
+        (("a/f.html", "9.24.", ""), ("b/f.html", "9.25.", ""), False),
+        (("a/f.html", "9.24. Arrays", ""), ("b/f.html", "", "9.25. Arrays"), False),
+        (("a/f.html", "", ""), ("b/f.html", "", ""), False),
+        # The number tells the page from others: it is in its URL.
+        (("camera-7/f.html", "Camera 7", ""), ("camera-8/f.html", "Camera 8", ""), False),
+        (("camera-7/f.html", "Camera 7", ""), ("camera/f.html", "Camera 8", ""), False),
+        (("camera_%37/f.html", "Camera 7", ""), ("camera/f.html", "Camera 8", ""), False),
+        # Other names, names that are none, and names that a query tells apart.
+        (("13/f.html", "9.24. Arrays", ""), ("15/g.html", "9.25. Arrays", ""), False),
+        (("13/index.html", "9.24. Arrays", ""), ("15/index.html", "9.25. Arrays", ""), False),
+        (("13/Default.aspx", "9.24. Arrays", ""), ("15/Default.aspx", "9.25. Arrays", ""), False),
+        (("13/", "9.24. Arrays", ""), ("15/", "9.25. Arrays", ""), False),
+        (("show.php?a", "9.24. Arrays", ""), ("show.php?b", "9.25. Arrays", ""), False),
+        (("13/f.html", "9.24. Arrays", ""), ("15/f.html?b", "9.25. Arrays", ""), False),
+    ],
+)
+def test_chapters_that_got_other_numbers(
+    own: tuple[str, str, str], other: tuple[str, str, str], wanted: bool
+) -> None:
+    one, two = ((of_texts(*texts), f"http://{HOST}/{path}") for path, *texts in (own, other))
+    assert are_renumbered(*one, *two) is wanted
+    assert are_renumbered(*two, *one) is wanted
+    assert not (wanted and are_named_apart(*one, *two))
+
+
+def test_a_url_that_is_none_has_no_name() -> None:
+    one, two = ((of_texts(f"9.{number}. Arrays"), "http://[a/9.24.html") for number in (24, 25))
+    assert not are_named_apart(*one, *two)
+    assert not are_renumbered(*one, *two)

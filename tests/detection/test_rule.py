@@ -15,7 +15,7 @@ from neardup.errors import ConfigurationError
 
 RULE = Rule(8)
 SAME, DIFFERENT, UNKNOWN = Likeness.SAME, Likeness.DIFFERENT, Likeness.UNKNOWN
-NAMED_APART = Likeness.NAMED_APART
+NAMED_APART, RENUMBERED = Likeness.NAMED_APART, Likeness.RENUMBERED
 SHARES = st.floats(0.0, 1.0)
 
 
@@ -53,6 +53,13 @@ SHARES = st.floats(0.0, 1.0)
         (0.82, NAMED_APART, 1.0, False, None),
         (0.94, NAMED_APART, None, True, None),
         (0.95, NAMED_APART, None, True, Evidence.RARE),
+        # Another number of the chapter, and one name: what is rare may differ more, if it is known.
+        (0.7, RENUMBERED, 0.7, False, Evidence.RARE),
+        (0.5, RENUMBERED, 0.7, False, Evidence.RARE),
+        (0.99, RENUMBERED, 0.69, False, None),
+        (0.7, RENUMBERED, None, True, Evidence.RARE),
+        (0.83, RENUMBERED, None, False, Evidence.WHOLE),
+        (0.829, RENUMBERED, None, False, None),
         # Of an empty day of a calendar, or of a site that is not known, the whole is all there is.
         (0.83, NAMED_APART, None, False, Evidence.WHOLE),
         (0.829, NAMED_APART, None, False, None),
@@ -115,7 +122,8 @@ def test_another_headline_never_makes_a_duplicate_that_the_same_would_not() -> N
             for likeness in Likeness
         }
         assert by_headline[DIFFERENT] is None or by_headline[UNKNOWN] is not None
-        assert by_headline[UNKNOWN] is None or by_headline[SAME] is not None
+        assert by_headline[UNKNOWN] is None or by_headline[RENUMBERED] is not None
+        assert by_headline[RENUMBERED] is None or by_headline[SAME] is not None
 
 
 def test_without_verification_the_distance_alone_decides() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from neardup.detection.detector import Detector, DetectorOptions
-from neardup.detection.rule import KNOWN_PAGES, Evidence
+from neardup.detection.rule import KNOWN_PAGES, Evidence, Rule
 from neardup.detection.verdict import Kind
 from tests.support.detectors import TEXTS, edited, shuffled
 from tests.support.places import PAGES
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 HOST = "http://a.example"
 SITE = "The Example Manual"
+RULE = Rule(8)
 
 
 def page(title: str, text: str, *, heading: str = "") -> str:
@@ -123,6 +124,28 @@ def test_notes_of_releases_that_repeat_the_earlier_ones_are_pages_of_their_own(*
         verdicts = examined(detector, {name.format(number): html for number, html in enumerate(notes)})
 
         assert [verdict.kind for verdict in verdicts.values()] == [Kind.NEW, wanted, wanted, wanted]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"), [("arrays.html", Kind.DUPLICATE), ("index.html", Kind.NEW), ("a{}.html", Kind.NEW)]
+)
+def test_a_chapter_with_another_number_under_the_same_name(name: str, wanted: Kind) -> None:
+    """What is rare has a resemblance of .75: enough under one headline, and too little under another."""
+    detector = Detector(DetectorOptions())
+    known(detector)
+    kept = words("alpha", 300)
+    pages = {
+        f"{version}/{name.format(version)}": page(f"9.{number}. Arrays", f"{kept} {words(version, 50)}")
+        for version, number in (("old", 24), ("new", 25))
+    }
+
+    first, second = examined(detector, pages).values()
+
+    assert (first.kind, second.kind) == (Kind.NEW, wanted)
+    if wanted is Kind.DUPLICATE:
+        assert second.evidence is Evidence.RARE
+        assert second.resemblance is not None
+        assert RULE.least_rare <= second.resemblance < RULE.verify
 
 
 def test_the_very_text_is_a_copy_whatever_its_headline() -> None:
