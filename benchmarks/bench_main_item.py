@@ -95,6 +95,11 @@ _POSTGRESQL = "postgresql-doc-{0}/usr/share/doc/postgresql-doc-{0}/html"
 _PYTHON = "python{0}-doc/usr/share/doc/python{0}/html"
 _GLIB = "libglib2.0-doc-{}/usr/share/gtk-doc/html"
 _SQLALCHEMY = "python-sqlalchemy-doc-{}/usr/share/doc/python-sqlalchemy-doc/html"
+_OCTAVE = "octave-doc-{}/usr/share/doc/octave"
+_GIT = "git-doc-{}/usr/share/doc/git-doc"
+_ZSH = "zsh-doc-{}/usr/share/doc/zsh-common/html"
+_POLICY = "debian-policy-{}/usr/share/doc/debian-policy/policy.html"
+_REFERENCE = "debian-reference-{}/usr/share/debian-reference"
 _AMDGPU = "^AMDGPU/"
 _DOXYGEN = r"(^|/)a\d+(_source)?\.html$"
 """Numbers that Doxygen gives anew in each version."""
@@ -167,7 +172,17 @@ HELD_OUT_LAST = (
     Set("SQLAlchemy 1.3, 1.4", (_SQLALCHEMY.format("1.3"), _SQLALCHEMY.format("1.4"))),
 )
 """Opened once, after headlines and template had been made to weigh more on short pages."""
-SETS = (*ALONE, *VERSIONS, *HELD_OUT, *HELD_OUT_LATER, *HELD_OUT_LAST)
+HELD_OUT_RENUMBERED = (
+    Set("Octave 7.3", (_OCTAVE.format("7.3"),)),
+    Set("Git 2.47", (_GIT.format("2.47"),)),
+    Set("Octave 6.2, 7.3", (_OCTAVE.format("6.2"), _OCTAVE.format("7.3"))),
+    Set("Git 2.30, 2.47", (_GIT.format("2.30"), _GIT.format("2.47"))),
+    Set("Zsh 5.8, 5.9", (_ZSH.format("5.8"), _ZSH.format("5.9"))),
+    Set("Debian policy 4.5, 4.6", (_POLICY.format("4.5"), _POLICY.format("4.6"))),
+    Set("Debian reference 2.78, 2.100", (_REFERENCE.format("2.78"), _REFERENCE.format("2.100"))),
+)
+"""Opened once, after chapters with other numbers had become the same chapters."""
+SETS = (*ALONE, *VERSIONS, *HELD_OUT, *HELD_OUT_LATER, *HELD_OUT_LAST, *HELD_OUT_RENUMBERED)
 
 
 @dataclass(frozen=True)
