@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -129,16 +130,12 @@ class Rule:
     @property
     def least_rare(self) -> float:
         """Least resemblance of what is rare in pages of one headline."""
-        return self._in_proportion(SAME_HEADLINE)
+        return _in_proportion(SAME_HEADLINE, self.verify)
 
     @property
     def least_against_rare(self) -> float:
         """Least resemblance of whole texts of one headline, where what is rare says no."""
-        return self._in_proportion(AGAINST_RARE)
-
-    def _in_proportion(self, value: float) -> float:
-        """What a value that goes with ``VERIFY`` is with ``verify``."""
-        return max(0.0, 1.0 - (1.0 - self.verify) * (1.0 - value) / (1.0 - VERIFY))
+        return _in_proportion(AGAINST_RARE, self.verify)
 
     @property
     def least(self) -> float:
@@ -210,3 +207,9 @@ class Rule:
             return None
         sure = own.is_all if own.rare is None else own.rare >= least
         return Evidence.RARE if sure else Evidence.WHOLE
+
+
+@lru_cache
+def _in_proportion(value: float, verify: float) -> float:
+    """What a value that goes with ``VERIFY`` is with ``verify``. Asked for each pair, so it is remembered."""
+    return max(0.0, 1.0 - (1.0 - verify) * (1.0 - value) / (1.0 - VERIFY))

@@ -140,12 +140,12 @@ class Comparison:
         order = eligible[np.argsort(-(agreeing + wholes)[eligible], kind="stable")[:MOST_JUDGED]]
         if not order.size:
             return None
-        hosts = [host_of(known.pages.urls[row]) for row in rows[order].tolist()]
+        urls = [known.pages.urls[row] for row in rows[order].tolist()]
+        hosts = list(map(host_of, urls))
         others = known.headlines.of(rows[order]).view(np.uint32)
         likenesses = compare_many(self._headline, self._page.host, others, hosts, verifier.frequencies)
-        for place, likeness, headline in zip(order.tolist(), likenesses, others, strict=True):
+        for place, url, likeness, headline in zip(order.tolist(), urls, likenesses, others, strict=True):
             row, whole = int(rows[place]), float(wholes[place])
-            url = known.pages.urls[row]
             own = self._own_beside(row, stored[place], whole, float(rares[place]))
             if likeness is Likeness.UNKNOWN and are_renumbered(self._headline, self._page.url, headline, url):
                 likeness = Likeness.RENUMBERED  # noqa: PLW2901
