@@ -4,6 +4,7 @@ is missing.
 
 from __future__ import annotations
 
+import gc
 import logging
 import re
 import sqlite3
@@ -36,6 +37,8 @@ _WAITING_FOR_LOCKS = {
     "mysql": "SELECT COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist"
     " ON id = trx_mysql_thread_id WHERE db = database() AND trx_state = 'LOCK WAIT'",
 }
+
+_UNMOUNT_SECONDS = 20
 
 HANG_SECONDS = 240
 """Nothing here takes so long unless it hangs."""
@@ -298,4 +301,16 @@ def small_disk(folder: Path, megabytes: int = 8) -> Iterator[SmallDisk]:
     try:
         yield SmallDisk(folder)
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        _unmount(folder)
+
+
+def _unmount(folder: Path) -> None:
+    """Processes of a command that has failed may hold files for a moment. So may what is not collected yet."""
+    deadline = time.monotonic() + _UNMOUNT_SECONDS
+    while True:
+        gc.collect()
+        done = subprocess.run(["umount", str(folder)], capture_output=True, text=True, check=False)
+        if not done.returncode:
+            return
+        assert time.monotonic() < deadline, done.stderr
+        time.sleep(0.1)
