@@ -142,6 +142,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
                 one.judged(f"http://flagged.example/{number}", -i)
         urllib.parse.clear_cache()  # type: ignore[attr-defined]  # typeshed leaves it out
         address._host_of_authority.cache_clear()
+        address._place_of_authority.cache_clear()
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
