@@ -305,7 +305,7 @@ def small_disk(folder: Path, megabytes: int = 8) -> Iterator[SmallDisk]:
 
 
 def _unmount(folder: Path) -> None:
-    """Processes of a command that has failed may hold files for a moment. So may what is not collected yet."""
+    """Processes of a command that has failed may hold files for a moment, and so may uncollected objects."""
     deadline = time.monotonic() + _UNMOUNT_SECONDS
     while True:
         gc.collect()
