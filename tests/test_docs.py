@@ -340,6 +340,7 @@ def test_versions_agree() -> None:
 
 
 class TestPicture:
+    @pytest.mark.slow
     def test_figures_are_those_of_a_report(self, tmp_path: Path) -> None:
         database = f"sqlite:///{tmp_path}/n.db"
         crawl(

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from tests.support.places import ROOT
-from tests.support.source_code import CODE, imports, module_name
+from tests.support.source_code import CODE, imports, module_name, nodes
 
 MOST_LINES_OF_A_FUNCTION = 60
 
@@ -102,7 +102,7 @@ def test_no_module_imports_from_the_package_itself() -> None:
     for name, path in MODULES.items():
         if name.startswith("crawler."):  # a user of the public names, like any project
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and node.module in {
                 "neardup",
                 "neardup.index",
@@ -127,7 +127,7 @@ def test_no_import_cycle() -> None:
 
 def test_functions_stay_readable() -> None:
     for path in CODE:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert node.end_lineno is not None
                 told = len((ast.get_docstring(node) or "").splitlines())

@@ -169,6 +169,7 @@ class TestChosenBits:
 
 
 class TestTable:
+    @pytest.mark.slow
     @given(VALUES, VALUES, BITS, st.integers(0, 16), st.booleans(), st.data())
     def test_any_values(
         self,
@@ -258,6 +259,7 @@ class TestTable:
 
 
 class TestPairs:
+    @pytest.mark.slow
     @given(VALUES, st.integers(0, 6))
     def test_any_values(self, values: Values, max_distance: int) -> None:
         same(pairs.pairs(values, max_distance=max_distance), PAIRS.pairs(values, max_distance=max_distance))

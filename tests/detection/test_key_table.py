@@ -56,6 +56,7 @@ def assert_same(tables: list[KeyTable]) -> None:
         assert np.array_equal(part, other[name]), name
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(steps, max_size=40))
 def test_native_and_twin_agree(history: list[tuple[Any, ...]]) -> None:

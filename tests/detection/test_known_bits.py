@@ -129,6 +129,7 @@ def test_sizes() -> None:
         KnownBits(SIZE).put(0, np.zeros(1, dtype=np.uint64))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(

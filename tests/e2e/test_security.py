@@ -25,7 +25,7 @@ from neardup.store.schema import simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import crawl
 from tests.support.places import ROOT
-from tests.support.source_code import CODE, imports
+from tests.support.source_code import CODE, imports, nodes
 from tests.support.spiders import OTHER, WORDS
 from tests.support.stores import upgraded
 
@@ -60,7 +60,7 @@ class TestNothingStoredIsRun:
     def test_no_pickle_and_no_eval(self, path: Path) -> None:
         objects = {name.split(".")[0] for name in imports(path, with_types=False)} & OBJECTS_FROM_BYTES
         assert objects == ({"pickle"} if path == CACHES else set())
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
@@ -74,7 +74,7 @@ class TestNothingStoredIsRun:
 
     @pytest.mark.parametrize("path", EVERY_MODULE, ids=lambda path: str(path.relative_to(ROOT)))
     def test_no_statement_is_put_together_from_values(self, path: Path) -> None:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {
                 "text",
                 "exec_driver_sql",

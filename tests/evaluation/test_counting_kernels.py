@@ -126,6 +126,7 @@ for words in range(1, 20):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not native.available, reason=native.reason)
 def test_whatever_the_instructions_the_counts_are_those_of_the_twin() -> None:
     def digests(**environment: str) -> list[str]:

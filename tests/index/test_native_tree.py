@@ -47,6 +47,7 @@ def skewed(count: int) -> npt.NDArray[np.uint64]:
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recall", [0.5, 0.95, 1.0])
 @pytest.mark.parametrize("max_distance", [1, 3, 8])
 def test_what_is_stored_and_found_is_the_same(max_distance: int, recall: float) -> None:
@@ -117,6 +118,7 @@ def test_fingerprints_of_real_pages() -> None:
     assert_same(trees)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 7), st.integers(0, 40)), max_size=400),

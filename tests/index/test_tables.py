@@ -417,5 +417,5 @@ class TablesAgainstScan(RuleBasedStateMachine):
             assert len(self.index) == len(self.scan) == len(self.entries)
 
 
-TestTablesAgainstScan = TablesAgainstScan.TestCase
+TestTablesAgainstScan = pytest.mark.slow(TablesAgainstScan.TestCase)
 TestTablesAgainstScan.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)

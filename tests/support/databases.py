@@ -27,9 +27,9 @@ SERVERS = {
 }
 BACKENDS = ("sqlite", *SERVERS)
 MYSQL_SLOWLY = ("sqlite", "postgresql", pytest.param("mysql", marks=pytest.mark.slow))
-"""For most tests: the third kind of server would add a minute to those that are not slow."""
+"""For tests of SQL itself: the third kind of server would add a minute to those that are not slow."""
 SERVERS_SLOWLY = ("sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS))
-"""For tests that take long on a server, and say nothing of SQL that others do not."""
+"""For all other tests: on a server they take long, and say little of SQL that the store's tests do not."""
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def new_database(backend: str, folder: Path) -> Iterator[str]:
         server.dispose()
 
 
-@pytest.fixture(params=MYSQL_SLOWLY)
+@pytest.fixture(params=SERVERS_SLOWLY)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """URL of an empty database, on each kind of server in turn."""
     with new_database(request.param, tmp_path) as url:

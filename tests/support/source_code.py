@@ -21,17 +21,22 @@ def module_name(path: Path) -> str:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file's syntax tree. Several tests walk each tree, and making one takes longest."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imports(path: Path, *, with_types: bool) -> frozenset[str]:
     """Names of the modules a file imports; ``with_types``: also those only mypy reads."""
-    tree = ast.parse(path.read_text())
     for_types = {
         inner
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if node in for_types and not with_types:
             continue
         if isinstance(node, ast.Import):

@@ -105,6 +105,7 @@ def elements(draw: st.DrawFn, depth: int = 4) -> str:
     return html
 
 
+@pytest.mark.slow
 @native
 @given(elements(), elements(), LISTS, LISTS, st.booleans())
 def test_native_and_xpath_agree(
@@ -116,6 +117,7 @@ def test_native_and_xpath_agree(
     chosen(root, include, exclude, alt_texts=alt_texts)
 
 
+@pytest.mark.slow
 @native
 @given(elements(), LISTS, LISTS)
 def test_native_and_xpath_agree_on_xml(html: str, include: str | None, exclude: str | None) -> None:
