@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 _NOFOLLOW = "nofollow"
 
-_SEGMENT = r"[\w%~-][\w%~.-]*+"
+_PART = r"\w%~+(),!$'*@-"
+_SEGMENT = rf"[{_PART}][.{_PART}]*+"
 _HOST = r"https?://[\w.-]++(?::\d++)?"
-_QUERY = r"(?:\?[\w%~.=&+-]++)?"
-_PLAIN_URL = re.compile(rf"{_HOST}/[\w%~./-]*+{_QUERY}", re.ASCII)
+_QUERY = rf"(?:\?[.=&/:;?{_PART}]++)?"
+_PLAIN_URL = re.compile(rf"{_HOST}(?:/[./{_PART}]*+{_QUERY})?", re.ASCII)
 _PLAIN_PATH = re.compile(rf"(?:\./)?+((?:\.\./)*+)({_SEGMENT}(?:/{_SEGMENT})*+/?{_QUERY})", re.ASCII)
 _PLAIN_BASE = re.compile(rf"(?:{_HOST}|file://)/((?:{_SEGMENT}/)*)[^/?#;]*+(?:\?|\Z)", re.ASCII)
 """Links and bases that are joined here. ``urljoin`` gives the same, and takes much longer."""

@@ -188,6 +188,7 @@ class TestForm:
     def test_there_and_back(self) -> None:
         rows: list[dict[int, int]] = [
             {}, {0: 0}, {5: 3, 127: 1, 128: 2, 1 << 40: 0}, {}, dict.fromkeys(range(1, 300_000, 7), 2), {},
+            dict.fromkeys(range(500), 2), {0: 1, 1: 1, 2: 1, 3: 0, 4: 0, 5: 0, 8: 0, 9: 0}, {1: 2, 2: 2},
         ]  # fmt: skip
 
         of_rows, codes, marks = decoded([encoded(row) for row in rows])
@@ -195,6 +196,19 @@ class TestForm:
         for number, row in enumerate(rows):
             here = of_rows == number
             assert dict(zip(codes[here].tolist(), marks[here].tolist(), strict=True)) == row
+
+    @pytest.mark.parametrize("links", [1, 2, 3, 4, 5, 6, 7, 17, 18, 100])
+    def test_rows_of_earlier_versions_have_no_runs(self, links: int) -> None:
+        earlier = bytes([20 << 2 | FOLLOWED] + [1 << 2 | FOLLOWED] * (links - 1))
+        row = encoded(dict.fromkeys(range(20, 20 + links), FOLLOWED))
+
+        both = decoded([row, earlier, row])
+
+        assert (len(row) < len(earlier)) == (links > 2)
+        for of_row in range(3):
+            codes, marks = (column[both[0] == of_row].tolist() for column in both[1:])
+            assert codes == list(range(20, 20 + links))
+            assert marks == [FOLLOWED] * links
 
     @pytest.mark.parametrize("row", [b"\x80", b"\x05\xff", b"\x80" * 12 + b"\x01", b"\xff" * 9 + b"\x01"])
     def test_damage(self, row: bytes) -> None:
@@ -219,7 +233,11 @@ def test_twins_encode_alike() -> None:
     chance, twin = random.Random(5), python_twin(page_links)
     for most in (4, 300, 1 << 24, 1 << 60):
         for _ in range(100):
-            marks = {chance.randrange(most): chance.randrange(4) for _ in range(chance.randrange(40))}
+            starts = [chance.randrange(most) for _ in range(chance.randrange(40))]
+            codes_of_runs = [
+                start + more for start in starts for more in range(chance.choice((1, 1, 2, 9, 30)))
+            ]
+            marks = dict.fromkeys(codes_of_runs, 2) | {code: chance.randrange(4) for code in starts}
             assert encoded(marks) == twin.encoded(marks)
             codes, found = decoded([encoded(marks)])[1:]
             assert dict(zip(codes.tolist(), found.tolist(), strict=True)) == marks

@@ -28,7 +28,7 @@ BASES = (
     "file:///a/b", "http://A.example/x/é/y", "http://a.example?x", "http://u@a.example/x/",
 )  # fmt: skip
 PIECES = (
-    *"ab./?;:&=%~-_ \\é",
+    *"ab./?;:&=%~-_ \\é+(),!$'*@",
     "..",
     "../",
     "../",
@@ -38,6 +38,7 @@ PIECES = (
     "http://",
     "//",
     "http://b.example",
+    "https://b.example:8/c?",
     "HTTP:",
 )
 
