@@ -95,6 +95,7 @@ def _place(whole: Any) -> tuple[dict[str, Any], str]:
 
 def _fields(result: dict[str, Any]) -> Mapping[str, Any]:
     """What the engine stores of a document: of Elasticsearch ``_source`` and ``fields``, of Solr all."""
-    parts = [result.get("fields"), result.get("_source")]
-    found = [part for part in parts if isinstance(part, dict)]
-    return {name: value for part in found for name, value in part.items()} if found else result
+    source, fields = result.get("_source"), result.get("fields")
+    if not isinstance(source, dict):
+        return fields if isinstance(fields, dict) else result
+    return {**fields, **source} if isinstance(fields, dict) else source

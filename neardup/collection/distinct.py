@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from neardup import native
 from neardup.detection.detector import DetectorOptions
 from neardup.detection.rule import MIN_FEATURES, VERIFY
 from neardup.errors import ConfigurationError
@@ -54,23 +55,22 @@ def distinct(
         raise ConfigurationError(f"keep must be 1 or more, not {keep}")
     if not 0.0 < verify <= 1.0:
         raise ConfigurationError(f"verify must be a resemblance above 0, at most 1, not {verify}")
-    ids, sketches = [], []
+    ids: list[_Id] = []
+    known: list[bool] = []
+    sketches: list[Compact] = []
     reader: Reader | None = None
     for name, given in results:
-        if isinstance(given, str):
+        one = given
+        if isinstance(one, str):
             reader = reader or DetectorOptions().make_reader()
-            sketches.append(sketch_of_text(reader, given))
-        else:
-            sketches.append(given)
+            one = sketch_of_text(reader, one)
         ids.append(name)
-    heads = _heads(sketches, keep, verify)
-    kept: dict[int, Kept[_Id]] = {}
-    for place, head in enumerate(heads):
-        if head == place:
-            kept[place] = Kept(ids[place], [])
-        elif head >= 0:
-            kept[head].hides.append(ids[place])
-    return list(kept.values())
+        known.append(one is not None)
+        if one is not None:
+            sketches.append(one)
+    stacked = _stacked(sketches)
+    most = sketch.most_differing(64 * stacked.shape[1], verify)
+    return list(map(Kept._make, shown(ids, known, stacked, keep, most)))
 
 
 def sketch_of_text(reader: Reader, text: str) -> Compact | None:
@@ -79,37 +79,43 @@ def sketch_of_text(reader: Reader, text: str) -> Compact | None:
     return reading.sketch if reading.distinct_words >= MIN_FEATURES else None
 
 
-def _heads(sketches: list[Compact | None], keep: int, verify: float) -> list[int]:
-    """For each result the place of the one that shows it, itself if it is kept; -1 if none does."""
-    heads = [-1] * len(sketches)
-    compared = [place for place, one in enumerate(sketches) if one is not None]
-    stacked = _stacked([one for one in sketches if one is not None])
-    most = sketch.most_differing(64 * stacked.shape[1], verify)
-    row = kept = 0
-    for place, one in enumerate(sketches):
-        row += one is not None
-        if heads[place] >= 0:
-            continue
-        if kept == keep:
-            break
-        heads[place], kept = place, kept + 1
-        if one is None:
-            continue
-        # One call for all below: a call for each pair costs ten times as much.
-        alike = sketch.differing(stacked[row:], one) <= most
-        for below in alike.nonzero()[0].tolist():
-            if heads[compared[row + below]] < 0:
-                heads[compared[row + below]] = place
-    return heads
+@native.twin
+def shown(
+    ids: list[_Id], known: list[bool], sketches: Compact, keep: int, most: int
+) -> list[tuple[_Id, list[_Id]]]:
+    """The first ``keep`` results that are no near-duplicates of each other, and what each hides.
+
+    ``known``: whether a result has one of ``sketches``, shape (those known, size // 64), in the same order.
+    ``most``: at how many places sketches of near-duplicates may differ. ValueError: the numbers do not fit.
+    """
+    if len(ids) != len(known) or len(sketches) != known.count(True):
+        raise ValueError(f"{len(sketches)} sketches of {known.count(True)} of {len(ids)} results")
+    kept: list[tuple[_Id, list[_Id]]] = []
+    hidden_by: list[int | None] = [None] * len(sketches)
+    row = 0
+    for name, is_known in zip(ids, known, strict=True):
+        head = hidden_by[row] if is_known else None
+        if head is not None:
+            kept[head][1].append(name)
+        elif len(kept) < keep:
+            if is_known:
+                # One call for all below: a call for each pair costs ten times as much.
+                alike = sketch.differing(sketches[row + 1 :], sketches[row]) <= most
+                for below in alike.nonzero()[0].tolist():
+                    if hidden_by[row + 1 + below] is None:
+                        hidden_by[row + 1 + below] = len(kept)
+            kept.append((name, []))
+        row += is_known
+    return kept
 
 
 def _stacked(sketches: list[Compact]) -> Compact:
     """Sketches as one array, shape (n, size // 64)."""
     if not sketches:
         return np.empty((0, 1), np.uint64)
-    if other := {one.size for one in sketches[1:]} - {one.size for one in sketches[:1]}:
-        sizes = sorted(64 * size for size in {sketches[0].size, *other})
+    if len(sizes := set(map(len, sketches))) > 1:
         raise ConfigurationError(
-            f"sketches of {sizes} places cannot be compared; make all of them with one sketch_size"
+            f"sketches of {sorted(64 * size for size in sizes)} places cannot be compared; make all of them"
+            " with one sketch_size"
         )
     return np.concatenate(sketches).reshape(len(sketches), -1)

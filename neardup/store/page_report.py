@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 
-from neardup.address import Address
+from neardup.address import Address, encoded_url, key_of, page_url
 from neardup.detection.rule import Evidence
 from neardup.fingerprint import hamming
 from neardup.store.history import Version, version_count, versions_of
@@ -199,18 +199,24 @@ def ids_of_keys(connection: Connection, keys: Collection[bytes]) -> list[int]:
 
 def sketches_of(connection: Connection, urls: Collection[str], *, min_features: int) -> dict[str, bytes]:
     """Sketches by URL, of those URLs whose pages are stored and have so many distinct words."""
-    page = simhash_values.c
     by_key: dict[bytes, list[str]] = {}
     for url in urls:
-        by_key.setdefault(Address.of(url).key, []).append(url)
+        by_key.setdefault(key_of(encoded_url(page_url(url))), []).append(url)
     found: dict[str, bytes] = {}
     for keys in in_parts(by_key, _IDS_AT_ONCE):
-        query = select(page.url_key, page.sketch).where(
-            page.url_key.in_(keys), page.sketch.is_not(None), page.features >= min_features
-        )
-        for key, sketch in connection.execute(query):
-            found |= dict.fromkeys(by_key[bytes(key)], bytes(sketch))
+        rows = connection.execute(_SKETCHES, {"keys": keys, "min_features": min_features}).all()
+        for key, sketch in rows:
+            for url in by_key[bytes(key)]:
+                found[url] = bytes(sketch)
     return found
+
+
+_SKETCHES = select(simhash_values.c.url_key, simhash_values.c.sketch).where(
+    simhash_values.c.url_key.in_(bindparam("keys", expanding=True)),
+    simhash_values.c.sketch.is_not(None),
+    simhash_values.c.features >= bindparam("min_features"),
+)
+"""Made once: a search engine's answer is waited for, and to make the statement costs as much as to run it."""
 
 
 def stored_scheme(connection: Connection) -> str | None:

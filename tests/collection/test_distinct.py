@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +14,16 @@ from neardup.detection.rule import VERIFY
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import sketch
 from tests.support.readings import readings
+from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
     from neardup.fingerprint.sketch import Compact
+
+MODULE = import_module("neardup.collection.distinct")  # the package has the function by this name
+TWIN = python_twin(MODULE)
 
 Results = list[tuple[int, Any]]
 
@@ -43,13 +51,36 @@ def ranked(seed: int) -> Results:
     return [(number, None if number % 9 == 0 else sketches[number]) for number in order]
 
 
+@pytest.mark.parametrize("module", [MODULE, TWIN], ids=["native", "twin"])
 @pytest.mark.parametrize("keep", [1, 3, 10, 50])
 @pytest.mark.parametrize("verify", [0.3, VERIFY, 1.0])
-def test_as_by_pairs(keep: int, verify: float) -> None:
+def test_as_by_pairs(module: ModuleType, keep: int, verify: float) -> None:
     for seed in range(5):
         results = ranked(seed)
 
-        assert distinct(results, keep, verify=verify) == by_pairs(results, keep, verify)
+        assert module.distinct(results, keep, verify=verify) == by_pairs(results, keep, verify)
+
+
+@pytest.mark.parametrize("shown", [MODULE.shown, TWIN.shown], ids=["native", "twin"])
+def test_sketches_of_any_size(shown: Callable[..., object]) -> None:
+    drawn = np.random.default_rng(0)
+    for words in (1, 3, 8, 21):
+        originals = drawn.integers(0, 1 << 64, (9, words), dtype=np.uint64)
+        flips = np.uint64(1) << drawn.integers(0, 64, (60, words), dtype=np.uint64)
+        sketches = originals[drawn.integers(0, 9, 60)] ^ flips
+        results: Results = list(enumerate(sketches))
+        most = sketch.most_differing(64 * words, 0.9)
+
+        assert shown([*range(60)], [True] * 60, sketches, 20, most) == by_pairs(results, 20, 0.9)
+
+
+@pytest.mark.parametrize("shown", [MODULE.shown, TWIN.shown], ids=["native", "twin"])
+@pytest.mark.parametrize(("ids", "known"), [("ab", [True]), ("ab", [True, True]), ("ab", [False, False])])
+def test_sketches_that_are_not_those_of_the_results(
+    shown: Callable[..., object], ids: str, known: list[bool]
+) -> None:
+    with pytest.raises(ValueError, match=rf"^1 sketches of {sum(known)} of 2 results$"):
+        shown([*ids], known, np.zeros((1, 16), np.uint64), 10, 0)
 
 
 def test_copies_are_hidden_and_ranks_kept() -> None:
