@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from neardup.cli.main import main
+from neardup.collection.cleaning import pages as pages_module
 from neardup.collection.cleaning import tantivy_index
 from neardup.collection.cleaning import work as work_module
 from neardup.collection.cleaning.indexes import Engine, open_index
-from neardup.collection.cleaning.pages import CleanPages, stars
+from neardup.collection.cleaning.pages import CleanPages
 from neardup.collection.cleaning.rules import Few, Rules, Steps
 from neardup.collection.cleaning.search_log import LONGEST_LINE, Damaged, Logged, read_log
 from neardup.collection.cleaning.work import Query
@@ -28,13 +29,19 @@ from tests.support.crawling import Page, serve
 from tests.support.faults import small_disk
 from tests.support.made_pages import Made, make_collection, run_of
 from tests.support.stores import upgraded
+from tests.support.twins import python_twin
 from tests.support.web import fill
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    Stars = Callable[..., np.ndarray[Any, Any]]
 
 # At distances 0, 2, 3 and 4 from the first; the second and the fourth are 6 bits apart.
 FIRST, SECOND, THIRD, FOURTH = 0, 0b11, 0b111 << 20, 0b1111 << 40
+
+STARS = [pages_module.stars, python_twin(pages_module).stars]
 
 
 def said(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: object, code: int = 0) -> str:
@@ -85,9 +92,10 @@ ALL = {"q": [*urls("a", "b", "c", "e", "f", "g", "unknown", "a"), "http://kept.e
 """Results with a page twice, and a page that is not known."""
 
 
+@pytest.mark.parametrize("stars", STARS, ids=["native", "twin"])
 class TestStars:
     @pytest.mark.parametrize("max_distance", [0, 1, 3, 20])
-    def test_each_marked_page_is_near_one_before_it_that_stays(self, max_distance: int) -> None:
+    def test_each_marked_page_is_near_one_before_it_that_stays(self, stars: Stars, max_distance: int) -> None:
         chance = np.random.default_rng(max_distance)
         values = chance.integers(0, 1 << 10, 300, dtype=np.uint64)
         kept = chance.random(300) < 0.1
@@ -102,10 +110,14 @@ class TestStars:
             before = values[:place][stays[:place]]
             assert not (np.bitwise_count(before ^ values[place]) <= max_distance).any()
 
-    def test_the_distance_is_inclusive(self) -> None:
+    def test_the_distance_is_inclusive(self, stars: Stars) -> None:
         values = np.array([FIRST, THIRD, FOURTH], dtype=np.uint64)
 
         assert stars(values, np.zeros(3, dtype=np.bool_), 3).tolist() == [0, 0, 2]
+
+    def test_values_of_other_pages(self, stars: Stars) -> None:
+        with pytest.raises(ValueError, match=r"^3 values are not those of 2 pages$"):
+            stars(np.zeros(3, dtype=np.uint64), np.zeros(2, dtype=np.bool_), 3)
 
 
 class TestLog:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neardup import native
 from neardup.address import Address
 from neardup.collection.collected_ranks import ranks_of
 from neardup.collection.dataset import page_files
@@ -107,12 +108,16 @@ class CleanPages:
         return urls, sketches
 
 
+@native.twin
 def stars(values: npt.NDArray[np.uint64], kept: npt.NDArray[np.bool_], max_distance: int) -> Rows:
     """For each page, given in the order of precedence, its canonical page or itself, as places; shape (n,).
 
     The first page is canonical, and those within the distance of it are its duplicates. So is the first of
-    those that are left, and so on. Pages that are ``kept`` are duplicates of none.
+    those that are left, and so on. Pages that are ``kept`` are duplicates of none. ValueError: there are not
+    as many ``values`` as ``kept``.
     """
+    if values.size != kept.size:
+        raise ValueError(f"{values.size} values are not those of {kept.size} pages")
     heads = np.arange(values.size)
     free = ~kept
     for start in range(0, values.size, _PLACES_AT_ONCE):
