@@ -60,7 +60,7 @@ def show(arguments: argparse.Namespace) -> None:
         store.reading() as connection,
     ):
         known = frequencies_of(connection, [host]).of(host)
-        canonical = explore.canonical_of_host(connection, host)
+        canonical = None if arguments.page else explore.canonical_of_host(connection, host)
     if known is None:
         raise NeardupError(f"nothing is known of the template of {printable(host)} in {store.location}")
     page = arguments.page or (canonical.url if canonical else None)

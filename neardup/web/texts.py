@@ -66,7 +66,6 @@ class Marked:
     """
 
     url: str
-    key: str
     at: datetime
     kept: bool
     pages: int
@@ -119,7 +118,6 @@ def marked(site: Site, known: HostFrequencies, page: PageRow, text: PageText) ->
     template = _template(site.reader, known, words)
     return Marked(
         url=page.url,
-        key=page.key,
         at=text.at,
         kept=text.kept,
         pages=known.pages,

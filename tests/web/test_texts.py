@@ -37,6 +37,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
+@pytest.mark.slow
 def test_of_texts_of_50_megabytes_the_beginnings_are_compared(own_url: str) -> None:
     with served(own_url) as page_site, browsing(page_site) as browser:
         duplicate, canonical = keys(browser, "clang-14/Tooling")
@@ -57,6 +58,7 @@ def test_of_texts_of_50_megabytes_the_beginnings_are_compared(own_url: str) -> N
     assert 1_000_000 < len(shown.content) < 3_000_000
 
 
+@pytest.mark.slow
 def test_of_a_page_of_50_megabytes_the_view_says_that_it_is_too_large(own_url: str) -> None:
     with serve() as site, served(own_url) as page_site, browsing(page_site) as browser:
         keys_of = []
