@@ -125,8 +125,7 @@ class Places(Method):
         return page.reading.sketch, 0
 
     def prepare(self, page: Page, known: Known) -> Any:
-        rare = known.counts(page) <= known.limit
-        held = rare[sketch.holders(page.shingles, page.reading.full_sketch)]
+        held = known.look_up(page.reading.shingles[page.reading.holders]) <= known.limit
         bits = sketch.compact(held.astype(np.uint64))
         return page.reading.sketch, OwnPlaces(bits, int(np.bitwise_count(bits).sum()))
 

@@ -98,7 +98,7 @@ def digest(reading: Reading) -> str:
         parts += [reading.fingerprint.value, reading.fingerprint.weights.tobytes()]
     if reading.sketch is not None:
         parts += [reading.sketch.tobytes()]
-    parts += [reading.shingles.tobytes(), reading.full_sketch.tobytes()]
+    parts += [reading.shingles.tobytes(), reading.holders.tobytes()]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

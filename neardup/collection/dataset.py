@@ -286,6 +286,7 @@ class Table:
             self._schema,
             compression="zstd" if self._packs else "none",
             use_dictionary=self._packs,
+            write_statistics=self._packs,  # the least and the greatest value, for which hashes are no use
         )
 
     @property
@@ -428,11 +429,11 @@ def REVISITS() -> Any:  # noqa: N802  # as PAGES
 
 def SHINGLES() -> Any:  # noqa: N802  # as PAGES
     """The Arrow schema of ``shingles/``: the shingles of a page, eight bytes each, and what is counted with
-    them.
+    them. ``holders`` are the rows of the shingles that hold the places of the sketch, four bytes each.
     """
     arrow = arrow_module("pyarrow", Path("a collection"))
     own = [PAGES().field(name) for name in ("id", "host", "text_digest", "headline")]
-    return arrow.schema([*own, ("shingles", arrow.binary())])
+    return arrow.schema([*own, ("shingles", arrow.binary()), ("holders", arrow.binary())])
 
 
 def RARE() -> Any:  # noqa: N802  # as PAGES

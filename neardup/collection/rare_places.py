@@ -16,6 +16,7 @@ Memory holds counts of 64 MB, and the digests of four million texts.
 
 from __future__ import annotations
 
+from array import array
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,6 @@ from neardup.collection import dataset, workers
 from neardup.detection.document_frequencies import DocumentFrequencies, HostFrequencies
 from neardup.detection.own_text import OwnText
 from neardup.detection.rule import KNOWN_PAGES
-from neardup.fingerprint import sketch
 from neardup.fingerprint.reader import Reading
 from neardup.parquet import arrow_module, reading_parquet
 from neardup.text import headline as headlines
@@ -45,6 +45,9 @@ BESIDE = (0, 4, 8, 16, 32, 64)
 
 _TEXTS = 1 << 22
 """Digests of texts that are remembered; 32 MB."""
+
+_TEXTS_OF_A_BLOCK = 1 << 6
+"""Slots whose memory is taken together: a small collection takes little of the 32 MB."""
 
 _ROWS_AT_ONCE = 256
 
@@ -147,29 +150,33 @@ def _batches(path: Path) -> Iterator[Any]:
         yield from file.iter_batches(_ROWS_AT_ONCE)
 
 
-def _readings(path: Path, size: int | None = None) -> Iterator[tuple[int, str, Reading]]:
-    """Id, host and what else is kept of each page of a part; with a sketch of so many places."""
-    nothing = np.empty(0, dtype=np.uint64)
+def _readings(path: Path) -> Iterator[tuple[int, str, Reading]]:
+    """Id, host and what else is kept of each page of a part."""
     for batch in _batches(path):
         columns = (batch[name].to_pylist() for name in ("id", "host", "text_digest", "headline"))
-        for *names, digest, packed, row in zip(*columns, batch["shingles"], strict=True):
+        for *names, digest, packed, row, held in zip(
+            *columns, batch["shingles"], batch["holders"], strict=True
+        ):
             shingles = np.frombuffer(row.as_buffer(), dtype="<u8").astype(np.uint64, copy=False)
-            drawn = nothing if size is None else sketch.minwise(shingles, size)
+            holders = np.frombuffer(held.as_buffer(), dtype="<u4").astype(np.int64)
             title = headlines.from_bytes(packed)
-            yield *names, Reading(None, None, shingles, drawn, 0, digest, title)
+            yield *names, Reading(None, None, shingles, holders, 0, digest, title)
 
 
 class _Texts:
     """The digests of texts met; of those that share a slot the last one."""
 
     def __init__(self) -> None:
-        self._slots = np.zeros(_TEXTS, dtype=np.uint64)
+        self._blocks: list[array[int] | None] = [None] * (_TEXTS // _TEXTS_OF_A_BLOCK)
 
     def met(self, digest: int) -> bool:
         """Whether a text was met before; it is from now on."""
-        slot = digest % _TEXTS
-        was = bool(self._slots[slot] == digest)
-        self._slots[slot] = digest
+        number, slot = divmod(digest % _TEXTS, _TEXTS_OF_A_BLOCK)
+        block = self._blocks[number]
+        if block is None:
+            block = self._blocks[number] = array("Q", bytes(8 * _TEXTS_OF_A_BLOCK))
+        was = block[slot] == digest
+        block[slot] = digest
         return was
 
 
@@ -205,7 +212,7 @@ class _Placing:
     def __call__(self, task: Path, tell: Callable[[Any], None]) -> Path:
         table = dataset.Table(self._collection.rare / task.name, dataset.RARE())
         try:
-            for page_id, host, reading in _readings(task, self._collection.places):
+            for page_id, host, reading in _readings(task):
                 known = self._frequencies.of(host)
                 if known is not None:
                     table.add_row((page_id, *self._row(reading, known)))

@@ -95,4 +95,4 @@ class Doubts:
 
 def _size(doubt: Doubt) -> int:
     reading = doubt.reading
-    return reading.shingles.nbytes + reading.full_sketch.nbytes + len(reading.text or b"") + 1024
+    return reading.shingles.nbytes + reading.holders.nbytes + len(reading.text or b"") + 1024

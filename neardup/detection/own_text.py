@@ -115,7 +115,8 @@ class OwnText:
 
         There are none if too little is rare, and all if all is.
         """
-        limits = np.minimum(self._limit + np.array(clusters), MOST_COUNT).astype(np.uint16)
+        raised = [min(self._limit + cluster, MOST_COUNT) for cluster in clusters]
+        limits = np.array(raised, dtype=np.uint16)
         uncounted = self._reading.shingles.size - self._counts.size
         return rare_bits(self._counts, uncounted, self._held, limits)
 
@@ -137,18 +138,25 @@ class OwnText:
         """Whether next to nothing in the page is template: no more than the counts may be wrong of."""
         if self.is_below(0):
             return True
-        return int(np.count_nonzero(self._counts > self._limit)) <= DOUBTFUL_SHARE * self._counts.size
+        return self._counts.size - self._rare <= DOUBTFUL_SHARE * self._counts.size
 
     def is_article(self) -> bool:
         """Whether so much is rare that the headline is a small part of it."""
-        return int(np.count_nonzero(self._counts <= self._limit)) >= FEWEST_OF_ARTICLE
+        return self._rare >= FEWEST_OF_ARTICLE
+
+    @cached_property
+    def _rare(self) -> int:
+        """How many of the shingles that were looked up are rare."""
+        return int(np.count_nonzero(self._counts <= self._limit))
 
     @cached_property
     def _held(self) -> npt.NDArray[np.uint16]:
         """On how many pages the shingle of each place of the sketch stands; 0: that was not looked up."""
-        counts = np.zeros(self._reading.shingles.size, dtype=np.uint16)
-        counts[: self._counts.size] = self._counts
-        return counts[sketch.holders(self._reading.shingles, self._reading.full_sketch)]
+        counts, shingles = self._counts, self._reading.shingles.size
+        if counts.size < shingles:
+            counts = np.zeros(shingles, dtype=np.uint16)
+            counts[: self._counts.size] = self._counts
+        return counts[self._reading.holders]
 
 
 @native.twin

@@ -321,14 +321,17 @@ NEARDUP_WIDE static inline __m512i neardup_draw8(
 }
 
 /* Turns of a sketch of up to 1,024 places until none is empty, or to the last turn, below the number of
- * places: draw each element for a place, and keep the least that is drawn for it. `empty` has a bit for each
- * place that is empty, 16 numbers. Returns the turn that would be next. */
+ * places: draw each element for a place, and keep the least that is drawn for it, with the row of the last
+ * element that draws it. `empty` has a bit for each place that is empty, 16 numbers. Returns the turn that
+ * would be next. */
 NEARDUP_WIDE static inline uint64_t neardup_draw_wide(
     const uint64_t *elements, ptrdiff_t count, uint64_t turn, uint64_t last,
-    uint64_t *values, uint64_t size, uint64_t *empty)
+    uint64_t *values, int64_t *rows, uint64_t size, uint64_t *empty)
 {
     enum { AT_ONCE = 64 };
     uint64_t places[AT_ONCE + 8], drawn[AT_ONCE + 8];
+    int64_t drawing[AT_ONCE + 8];
+    const __m512i eight_rows = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     for (; turn <= last; turn++) {
         /* What was full before this turn stays as it is, since stamps grow. */
         const __m512i first = _mm512_loadu_si512(empty), second = _mm512_loadu_si512(empty + 8);
@@ -348,12 +351,15 @@ NEARDUP_WIDE static inline uint64_t neardup_draw_wide(
                 __mmask8 wanted = _mm512_mask_test_epi64_mask(there, words, bits);
                 _mm512_storeu_si512(places + kept, _mm512_maskz_compress_epi64(wanted, place));
                 _mm512_storeu_si512(drawn + kept, _mm512_maskz_compress_epi64(wanted, value));
+                const __m512i from = _mm512_add_epi64(_mm512_set1_epi64(j), eight_rows);
+                _mm512_storeu_si512(drawing + kept, _mm512_maskz_compress_epi64(wanted, from));
                 kept += __builtin_popcount(wanted);
             }
             for (int j = 0; j < kept; j++) {
                 uint64_t at = places[j];
                 if (values[at] == UINT64_MAX)
                     empty[at / 64] ^= (uint64_t)1 << at % 64;
+                rows[at] = drawn[j] <= values[at] ? drawing[j] : rows[at];
                 values[at] = drawn[j] < values[at] ? drawn[j] : values[at];
             }
         }
@@ -398,7 +404,7 @@ static inline void neardup_shingles_wide(
 }
 static inline uint64_t neardup_draw_wide(
     const uint64_t *elements, ptrdiff_t count, uint64_t turn, uint64_t last,
-    uint64_t *values, uint64_t size, uint64_t *empty)
+    uint64_t *values, int64_t *rows, uint64_t size, uint64_t *empty)
 {
     return turn;
 }

@@ -39,10 +39,11 @@ cdef extern from "neardup/fingerprint/_bits.h" nogil:
         const uint64_t *hashes, Py_ssize_t width, Py_ssize_t count, uint64_t *made
     )
     # Turns of a sketch of up to 1,024 places until none is empty, or to ``last``, below the number of places.
-    # ``empty`` has a bit for each place that is empty, 16 numbers. Returns the turn that would be next.
+    # ``rows`` gets the last element that fills each place so. ``empty`` has a bit for each place that is
+    # empty, 16 numbers. Returns the turn that would be next.
     uint64_t draw_wide "neardup_draw_wide"(
         const uint64_t *elements, Py_ssize_t count, uint64_t turn, uint64_t last,
-        uint64_t *values, uint64_t size, uint64_t *empty
+        uint64_t *values, int64_t *rows, uint64_t size, uint64_t *empty
     )
     # For each place of a sketch that an element has filled in the turns from ``turn`` up to ``end``, which are
     # below the number of places: the row of the last such element.

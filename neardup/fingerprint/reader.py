@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import mmh3
+import numpy as np
 
 from neardup.fingerprint import simhash, sketch
 from neardup.fingerprint.scheme import Scheme
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
     from neardup.fingerprint.simhash import Fingerprint
-    from neardup.fingerprint.sketch import Compact, Hashes
+    from neardup.fingerprint.sketch import Compact, Hashes, Holders
     from neardup.text.content import Content
     from neardup.text.features import Features
     from neardup.text.headline import Headline
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
         def selector(self) -> Selector: ...
 
 
+_NO_HOLDERS: Holders = np.empty(0, dtype=np.int64)
+
+
 @dataclass(slots=True)
 class ReadingSeconds:
     """Seconds spent on each step so far."""
@@ -58,8 +62,9 @@ class Reading:
     """What a page is compared by.
 
     ``fingerprint`` is None if the content of the page has no features. ``sketch`` is None if the content has
-    no words. ``shingles`` are those of the text in their order, shape (n,). ``full_sketch`` is the sketch of
-    the shingles with all bits, shape (size,). ``sketch`` keeps one bit of each place. ``text_digest`` is that
+    no words. ``shingles`` are those of the text in their order, shape (n,). ``holders`` are the
+    rows of the shingles that hold the places of the full sketch, shape (size,). ``sketch`` keeps one bit of
+    each place. ``text_digest`` is that
     of the visible text (64 bits, never 0). ``headline`` is that of :mod:`neardup.text.headline`.
     ``text`` is the visible text in UTF-8, if the reader keeps it.
     """
@@ -67,7 +72,7 @@ class Reading:
     fingerprint: Fingerprint | None
     sketch: Compact | None
     shingles: Hashes
-    full_sketch: Hashes
+    holders: Holders
     distinct_words: int
     text_digest: int
     headline: Headline
@@ -104,6 +109,8 @@ class Reader:
             features=features.name, content=content.name, sketch_size=sketch.check_size(sketch_size)
         )
         self.seconds = ReadingSeconds()
+        self._last: tuple[str, etree._Element | None, bytes] = "", None, b""
+        """URL, tree and text of the last tree that was read."""
 
     def read_response(self, response: Response) -> Reading:
         """Read a response, which is parsed if it has not been before."""
@@ -117,9 +124,15 @@ class Reader:
         """
         started = perf_counter()
         text = self.content.utf8(url, root)
+        self._last = url, root, text
         headline = headlines.of_tree(root)
         self.seconds.text += perf_counter() - started
         return self._read(text, headline)
+
+    def text_of(self, url: str, root: etree._Element) -> bytes:
+        """The visible text of a page in UTF-8; the tree that was read last is not walked again."""
+        last_url, last_root, text = self._last
+        return text if root is last_root and url == last_url else self.content.utf8(url, root)
 
     def read_html(self, url: str, html: str | bytes) -> Reading:
         """Read a page by its HTML, or plain text, which is HTML without tags."""
@@ -144,9 +157,9 @@ class Reader:
         fingerprint = simhash.fingerprint(extracted.hashes, extracted.weights)
         fingerprinted_at = perf_counter()
         shingles = feature_kernels.shingles(extracted.words, sketch.WIDTH)
-        full_sketch, compacted = shingles, None
+        holders, compacted = _NO_HOLDERS, None
         if shingles.size:
-            full_sketch = sketch.minwise(shingles, self.scheme.sketch_size)
+            full_sketch, holders = sketch.draw(shingles, self.scheme.sketch_size)
             compacted = sketch.compact(full_sketch)
         digest = text_digest(text)
         seconds.features += extracted_at - started
@@ -156,7 +169,7 @@ class Reader:
             fingerprint,
             compacted,
             shingles,
-            full_sketch,
+            holders,
             extracted.distinct_words,
             digest,
             headline,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     Hashes = npt.NDArray[np.uint64]
     Compact = npt.NDArray[np.uint64]
+    Holders = npt.NDArray[np.int64]
 
 WIDTH = 3
 """Words of a shingle by which pages are verified and evaluated."""
@@ -65,9 +66,16 @@ def minwise(elements: Hashes, size: int = SIZE) -> Hashes:
 
     Raises ValueError if there are no elements or no places.
     """
+    return draw(elements, size)[0]
+
+
+def draw(elements: Hashes, size: int) -> tuple[Hashes, Holders]:
+    """The sketch of :func:`minwise`, and the row of the element that holds each place, of equal ones the
+    last; both of shape (size,).
+    """
     if elements.size == 0 or size < 1:
         raise ValueError("a sketch needs at least one shingle and one place")
-    return feature_kernels.minwise(elements, size)
+    return feature_kernels.draw(elements, size)
 
 
 def estimate(a: Hashes, b: Hashes) -> float:
@@ -111,13 +119,6 @@ def differing(
         raise ValueError("compact sketches of different sizes cannot be compared")
     bits = stored ^ sketch if places is None else (stored ^ sketch) & places
     return np.asarray(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
-
-
-def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.int64]:
-    """The row of the element that holds each place of a sketch of some elements, of equal ones the last;
-    shape (size,).
-    """
-    return feature_kernels.holders(elements, sketch)
 
 
 def compact_estimates(stored: npt.NDArray[np.uint64], sketch: Compact) -> npt.NDArray[np.float64]:

@@ -102,39 +102,49 @@ cdef struct Drawing:
     Py_ssize_t empty
 
 
-def minwise(const uint64_t[::1] elements, Py_ssize_t size):
+def draw(const uint64_t[::1] elements, Py_ssize_t size):
     if elements.shape[0] == 0 or not 0 < size < 1 << 32:
         raise ValueError("a sketch needs at least one element and one place, and fewer than 2**32 places")
-    made = np.empty(size, dtype=np.uint64)
+    made, held = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
     cdef uint64_t[::1] values = made
+    cdef int64_t[::1] rows = held
     cdef Drawing drawing
     memset(&values[0], 0xFF, 8 * size)
     drawing.turn = 0
     drawing.empty = size
-    draw(elements, values, &drawing)
+    draw_elements(elements, values, rows, &drawing)
+    if drawing.empty == 0:
+        return made, held
+    # Rows of what is drawn from now on are not those of the given elements.
+    distinct = np.unique(elements)
+    draw_elements(distinct, values, rows, &drawing)
     if drawing.empty:
-        elements = np.unique(elements)
-        draw(elements, values, &drawing)
-    if drawing.empty:
-        elements = elements[:FEW]
-        draw(elements, values, &drawing)
-    return made
+        draw_elements(distinct[:FEW], values, rows, &drawing)
+    from neardup.text.feature_kernels import holders
+
+    return made, holders(np.asarray(elements), made)
 
 
-cdef void draw(const uint64_t[::1] elements, uint64_t[::1] values, Drawing* drawing) noexcept nogil:
+cdef void draw_elements(
+    const uint64_t[::1] elements, uint64_t[::1] values, int64_t[::1] rows, Drawing* drawing
+) noexcept nogil:
     """Draw every element once a turn, until no place is empty or ``FEW`` draws a place are made."""
     cdef Py_ssize_t count = elements.shape[0]
     cdef Py_ssize_t size = values.shape[0]
     cdef Py_ssize_t last = FEW * size // count if count > FEW else 2 * size
     if is_wide and size <= WIDE_PLACES:
-        draw_turns(elements, values, min(last, size - 1), drawing)
+        draw_turns(elements, values, rows, min(last, size - 1), drawing)
     while drawing.empty and drawing.turn <= last:
-        draw_turn(elements, values, drawing)
+        draw_turn(elements, values, rows, drawing)
         drawing.turn += 1
 
 
 cdef void draw_turns(
-    const uint64_t[::1] elements, uint64_t[::1] values, Py_ssize_t last, Drawing* drawing
+    const uint64_t[::1] elements,
+    uint64_t[::1] values,
+    int64_t[::1] rows,
+    Py_ssize_t last,
+    Drawing* drawing,
 ) noexcept nogil:
     """All turns up to the last, by wide instructions."""
     cdef uint64_t[WIDE_WORDS] is_empty
@@ -144,14 +154,16 @@ cdef void draw_turns(
         for j in range(min(64, size - 64 * i)):
             is_empty[i] |= <uint64_t>(values[64 * i + j] == NOTHING) << j
     drawing.turn = draw_wide(
-        &elements[0], elements.shape[0], drawing.turn, last, &values[0], size, is_empty
+        &elements[0], elements.shape[0], drawing.turn, last, &values[0], &rows[0], size, is_empty
     )
     drawing.empty = 0
     for i in range(WIDE_WORDS):
         drawing.empty += popcount(is_empty[i])
 
 
-cdef void draw_turn(const uint64_t[::1] elements, uint64_t[::1] values, Drawing* drawing) noexcept nogil:
+cdef void draw_turn(
+    const uint64_t[::1] elements, uint64_t[::1] values, int64_t[::1] rows, Drawing* drawing
+) noexcept nogil:
     cdef uint64_t size = values.shape[0]
     cdef uint64_t turn = drawing.turn
     cdef uint64_t salt = turn * STEP, stamp = turn << 32
@@ -161,9 +173,10 @@ cdef void draw_turn(const uint64_t[::1] elements, uint64_t[::1] values, Drawing*
         drawn = mix(elements[i] + salt)
         place = ((drawn >> 32) * size) >> 32 if turn < size else turn - size
         value = stamp | (drawn & <uint64_t>0xFFFFFFFF)
-        if value < values[place]:
+        if value <= values[place]:
             drawing.empty -= values[place] == NOTHING
             values[place] = value
+            rows[place] = i
 
 
 def match(const uint64_t[::1] elements, const uint64_t[::1] sketch, Py_ssize_t first, Py_ssize_t end):

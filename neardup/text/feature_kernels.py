@@ -62,10 +62,16 @@ def shingles(hashes: Hashes, width: int) -> Hashes:
     return _mix(values)
 
 
-@native.twin
 def minwise(elements: Hashes, size: int) -> Hashes:
-    """The sketch of a non-empty set of hashes, in any order and repeated at will; see
-    :func:`neardup.fingerprint.sketch.minwise`.
+    """The sketch that :func:`draw` makes."""
+    return draw(elements, size)[0]
+
+
+@native.twin
+def draw(elements: Hashes, size: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
+    """The sketch of a non-empty set of hashes, in any order and repeated at will, and its :func:`holders`.
+
+    See :func:`neardup.fingerprint.sketch.minwise`.
 
     The sketch takes few turns, unless hashes are repeated or chosen so that a place stays empty. Then
     repeated hashes are drawn once. After ``_FEW`` draws a place, only the least ``_FEW`` hashes are drawn.
@@ -77,18 +83,18 @@ def minwise(elements: Hashes, size: int) -> Hashes:
         raise ValueError("a sketch needs at least one element and one place, and fewer than 2**32 places")
     nothing = np.uint64(0xFFFFFFFFFFFFFFFF)
     values = np.full(size, nothing)
-    turn = 0
+    left, turn = elements, 0
     while (values == nothing).any():
-        if elements.size > _FEW and elements.size * turn > _FEW * size:
-            elements = np.unique(elements)
-            if elements.size * turn > _FEW * size:
-                elements = elements[:_FEW]
+        if left.size > _FEW and left.size * turn > _FEW * size:
+            left = np.unique(left)
+            if left.size * turn > _FEW * size:
+                left = left[:_FEW]
         # A turn too many does no harm: what it draws is above all that was drawn before.
-        turns = np.arange(turn, turn + (1 if elements.size > _FEW else _FEW), dtype=np.uint64)[:, None]
-        places, drawn = _drawn(elements, turns, size)
+        turns = np.arange(turn, turn + (1 if left.size > _FEW else _FEW), dtype=np.uint64)[:, None]
+        places, drawn = _drawn(left, turns, size)
         np.minimum.at(values, places, drawn)
         turn += turns.size
-    return values
+    return values, holders(elements, values)
 
 
 def _drawn(elements: Hashes, turns: Hashes, size: int) -> tuple[Hashes, Hashes]:
@@ -101,11 +107,11 @@ def _drawn(elements: Hashes, turns: Hashes, size: int) -> tuple[Hashes, Hashes]:
 
 
 def holders(elements: Hashes, sketch: Hashes) -> npt.NDArray[np.int64]:
-    """The row of the element that holds each place of a sketch that :func:`minwise` drew of the elements; of
+    """The row of the element that holds each place of a sketch that :func:`draw` drew of the elements; of
     equal elements the last. Shape (size,).
 
     An element holds a place that has its hash of the turn in which the place was filled. The turns are those
-    of :func:`minwise`, with the same elements.
+    of :func:`draw`, with the same elements.
     """
     made = np.empty(sketch.size, dtype=np.int64)
     rows = np.arange(elements.size)

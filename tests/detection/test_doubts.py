@@ -25,7 +25,7 @@ def doubt(host: str = HOST, *, shingles: int = 10) -> Doubt:
         fingerprint=None,
         sketch=None,
         shingles=np.zeros(shingles, dtype=np.uint64),
-        full_sketch=np.zeros(64, dtype=np.uint64),
+        holders=np.zeros(64, dtype=np.int64),
         distinct_words=shingles,
         text_digest=1,
         headline=none(),

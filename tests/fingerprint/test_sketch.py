@@ -186,6 +186,7 @@ class TestMinwiseLoops:
 
         assert kernels.minwise(repeated, size).tolist() == kernels.minwise(once, size).tolist()
 
+    @pytest.mark.slow
     def test_of_hashes_that_leave_a_place_empty_the_least_are_drawn(self, kernels: ModuleType) -> None:
         # A third of all hashes leave the last place empty in all turns that draw a place.
         size = 64
@@ -212,17 +213,19 @@ class TestMinwiseLoops:
     ) -> None:
         elements = np.random.default_rng(seed).integers(0, MASK, size=number, dtype=np.uint64)
 
-        assert kernels.minwise(elements, size).tolist() == KERNELS[1].minwise(elements, size).tolist()
+        drawn, twin = kernels.draw(elements, size), KERNELS[1].draw(elements, size)
+        assert [one.tolist() for one in drawn] == [one.tolist() for one in twin]
 
+    @pytest.mark.slow
     @given(st.lists(st.integers(0, 40), min_size=2, max_size=90), st.sampled_from([1, 64, 1024]))
     @settings(deadline=None)
     def test_without_its_holder_a_place_holds_another(
         self, kernels: ModuleType, elements: list[int], size: int
     ) -> None:
         given = np.array([7, *elements], dtype=np.uint64)
-        drawn = kernels.minwise(given, size)
+        drawn, held = kernels.draw(given, size)
 
-        holders = kernels.holders(given, drawn).tolist()
+        holders = held.tolist()
 
         for row in set(holders):
             others = given[given != given[row]]
@@ -230,14 +233,13 @@ class TestMinwiseLoops:
             places = np.flatnonzero(np.array(holders) == row)
             assert others.size == 0 or (kernels.minwise(others, size)[places] != drawn[places]).all()
 
+    @pytest.mark.slow
     def test_holders_of_a_sketch_that_takes_long(self, kernels: ModuleType) -> None:
         size = 64
         others = np.random.default_rng(0).integers(0, MASK, size=20_000, dtype=np.uint64).tolist()
         chosen = [one for one in others if size - 1 not in {place(one, turn, size) for turn in range(size)}]
         given = np.array(chosen * 3, dtype=np.uint64)
-        drawn = kernels.minwise(given, size)
-
-        holders = kernels.holders(given, drawn)
+        drawn, holders = kernels.draw(given, size)
 
         assert holders.min() >= 2 * len(chosen)
         for at, (row, value) in enumerate(zip(holders.tolist(), drawn.tolist(), strict=True)):

@@ -239,13 +239,8 @@ def assert_same_words(characters: list[str], pattern: str) -> None:
         raise AssertionError(f"{pattern}: {wrong}")
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        pattern if "入" in pattern else pytest.param(pattern, marks=pytest.mark.slow)
-        for pattern in BESIDE_OTHERS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", BESIDE_OTHERS)
 def test_words_of_characters_that_are_not_just_letters(pattern: str) -> None:
     plain = {0, characters.WORD, characters.WORD | 1}
     chosen = []
@@ -350,7 +345,7 @@ for features in ("word-tf", "word-log-tf", "shingle-3", "shingle-10"):
             digest.update(repr((made.text_digest, made.distinct_words, print_ and print_.value)).encode())
             digest.update(b"" if print_ is None else print_.weights.tobytes())
             digest.update(b"" if made.sketch is None else sketch.to_bytes(made.sketch))
-            digest.update(made.shingles.tobytes() + made.full_sketch.tobytes())
+            digest.update(made.shingles.tobytes() + made.holders.tobytes())
         print(digest.hexdigest())
 """
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 UNKNOWN_SIZE = 1 << 40
 _ROWS_AT_ONCE = 64
 _SKIPPED_AT_ONCE = 1 << 20
+_BUFFER = 1 << 20
+"""Bytes that are read at once. A line longer than the buffer is put together of pieces."""
+
 _NOT_OF_LINES = b" \t\r\n[],"
 """What a feed in JSON has around the objects of its lines."""
 
@@ -231,7 +234,7 @@ def _skipped_line(file: BinaryIO, line: bytes) -> int:
 
 def _open(path: Path, *, packed: bool) -> Any:
     try:
-        return gzip.open(path) if packed else path.open("rb")
+        return gzip.open(path) if packed else path.open("rb", buffering=_BUFFER)
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
 

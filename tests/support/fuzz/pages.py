@@ -175,7 +175,7 @@ def _assert_same(one: Reading, other: Reading) -> None:
     for a, b in (
         (one.sketch, other.sketch),
         (one.shingles, other.shingles),
-        (one.full_sketch, other.full_sketch),
+        (one.holders, other.holders),
     ):
         assert np.array_equal(a, b) if a is not None and b is not None else a is b, "another sketch"
     first, second = (
