@@ -302,22 +302,25 @@ class PageLinks:
         self._callback = response.request.callback if response.request else None
         self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
+        self._audited: int | None = response.meta.get(AUDITED)
         self._new: list[str] = []
         self.withheld = 0
 
     def lets_pass(self, request: Request) -> bool:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
         links, verdict = self._links, self.verdict
+        meta = request.meta
         same_page = page_url(request.url) in self._own_urls
         is_link = not same_page and self._is_link(request)
         if not same_page:
             # Copied from the response's, they would be counted for the wrong cluster.
-            for key in _OF_WAITING & request.meta.keys():
-                del request.meta[key]
-            if AUDITED in self._response.meta:
-                request.meta[AUDITED] = self._response.meta[AUDITED]
-        if is_link and links.marks and request.meta.get("neardup") is not False:
-            request.meta[BAND] = 0
+            if not _OF_WAITING.isdisjoint(meta):
+                for key in _OF_WAITING & meta.keys():
+                    del meta[key]
+            if self._audited is not None:
+                meta[AUDITED] = self._audited
+        if is_link and links.marks and meta.get("neardup") is not False:
+            meta[BAND] = 0
         fingerprint = request_key(links.crawler, request)
         new = links.is_new(fingerprint)
         if new:

@@ -16,6 +16,7 @@ from neardup.detection.verdict import Kind
 from neardup.errors import PageTooLarge
 from neardup.scrapy.options import Predict
 from neardup.scrapy.policy import SURE
+from neardup.text.headline import titles_and_headings
 from neardup.urls.soft_404 import MOST_WATCHED, Soft404s, named_in, without_name
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ class Probes:
         if not isinstance(response, HtmlResponse):
             return None
         root = response.selector.root
-        if not named_in(url, ("".join(found.itertext()) for found in root.iter("title", "h1", "h2"))):
+        if not named_in(url, ("".join(map(str, found.itertext())) for found in titles_and_headings(root))):
             return None
-        text = self._detector.reader.content.utf8(url, root)
+        text = self._detector.reader.text_of(url, root)
         return without_name(url, text.decode("utf-8", "surrogatepass"))
 
     def marked(self, verdict: Verdict) -> Verdict:

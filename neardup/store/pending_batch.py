@@ -56,7 +56,10 @@ class Batch:
     ips: dict[tuple[str, str], datetime] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.visits) + sum(len(getattr(self, name)) for name in _OTHERS)
+        # Asked for several times a page: a loop over _OTHERS takes three times as long.
+        of_pages = len(self.visits) + len(self.links) + len(self.page_links)
+        of_pages += len(self.flags) + len(self.soft_404) + len(self.reconciled)
+        return of_pages + len(self.frequencies) + len(self.rules) + len(self.ips)
 
     @property
     def stands_alone(self) -> bool:

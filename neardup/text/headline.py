@@ -68,14 +68,8 @@ def of_tree(root: etree._Element) -> Headline:
     word.
     """
     made = none()
-    # Not root.iter("title"): having found the title, lxml looks for another one through the whole tree.
-    head = root.find("head")
-    titles = () if head is None else head.iterchildren("title")
-    title = (" ".join(map(str, islice(element.itertext(), _MOST_PIECES))) for element in titles)
-    _put(made, 0, _first_words(title, TITLE_WORDS))
-    # As the page shows it, without scripts and pictures.
-    headings = (text_of_tree(element, alt_texts=False) for element in _headings(root))
-    _put(made, TITLE_WORDS, _first_words(headings, HEADING_WORDS))
+    _put(made, 0, _first_words(_titles(root), TITLE_WORDS))
+    _put(made, TITLE_WORDS, _first_words(_headings(root), HEADING_WORDS))
     return made
 
 
@@ -87,12 +81,22 @@ def of_texts(title: str, heading: str = "") -> Headline:
     return made
 
 
-def _headings(root: etree._Element) -> Iterator[etree._Element]:
+def _titles(root: etree._Element) -> Iterator[str]:
+    # Not root.iter("title"): having found the title, lxml looks for another one through the whole tree.
+    head = root.find("head")
+    for element in () if head is None else head.iterchildren("title"):
+        # Most titles are one piece of text, which needs no iterator.
+        pieces = islice(element.itertext(), _MOST_PIECES) if len(element) else [element.text or ""]
+        yield " ".join(map(str, pieces))
+
+
+def _headings(root: etree._Element) -> Iterator[str]:
     element = heading_after(root, None)
     for _ in range(_MOST_HEADINGS):
         if element is None:
             return
-        yield element
+        # As the page shows it, without scripts and pictures.
+        yield text_of_tree(element, alt_texts=False)
         element = heading_after(root, element)
 
 
@@ -105,6 +109,12 @@ def heading_after(root: etree._Element, after: etree._Element | None) -> etree._
             if element is after:
                 break
     return next(headings, None)
+
+
+@native.twin
+def titles_and_headings(root: etree._Element) -> Iterator[etree._Element]:
+    """All ``title``, ``h1`` and ``h2`` of a tree in document order."""
+    return root.iter("title", "h1", "h2")
 
 
 def to_bytes(headline: Headline) -> bytes:
@@ -128,20 +138,24 @@ def _first_words(texts: Iterable[str], most: int) -> list[int]:
 
 def _word_hashes(text: str, most: int) -> list[int]:
     text = text[:_MOST_CHARACTERS]
-    found = words(text)
-    if _SYMBOLS.search(text):
-        found = [*_SYMBOLS.findall(text), *found]
-    return [word_hash(word) for word in islice(dict.fromkeys(found), most)]
+    return hashes(_SYMBOLS.findall(text), text, most)
+
+
+@native.twin
+def hashes(symbols: list[str], text: str, most: int) -> list[int]:
+    """Hashes of the first distinct words, of which ``symbols`` come before those of ``text``."""
+    return [word_hash(word) for word in islice(dict.fromkeys([*symbols, *words(text)]), most)]
 
 
 def word_hash(word: str) -> int:
     """A word as a headline keeps it, 32 bits."""
     # 2 in place of 0, which stands for no word.
-    counts = word.isdigit() or word in _date_words()
+    counts = word.isdigit() or word in date_words()
     return (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & ~1 | counts) or 2
 
 
 @cache
-def _date_words() -> frozenset[str]:
+def date_words() -> frozenset[str]:
+    """What :data:`DATE_WORDS` has."""
     lines = DATE_WORDS.read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if not line.startswith("#"))

@@ -102,7 +102,7 @@ def places(parts: Parts, left: Reduced, substitutions: Iterable[str] = ()) -> It
     yield from _of_path(parts, left)
     whole = parts if (Slot.SPELLING, "") in left.gone else left
     plain, changed = plain_spelling(parts.segments)
-    if whole is left:
+    if whole is left and left.segments != parts.segments:
         plain = plain_spelling(left.segments)[0]
     key = hash((Slot.SPELLING, whole.origin, plain, whole.parameters))
     same = left.key if whole is left else 0

@@ -156,6 +156,8 @@ def named_in(url: str, headings: Iterable[str]) -> bool:
     (False, False)
     """
     names = _names(url)
+    if not names:
+        return False
     return any(name in heading for heading in headings for name in names)
 
 

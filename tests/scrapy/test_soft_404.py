@@ -54,7 +54,10 @@ def probes(done: Outcome, site: DeadLinks) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("missing", ["notice", "home", "echo"])
+@pytest.mark.parametrize(
+    "missing",
+    ["notice", pytest.param("home", marks=pytest.mark.slow), pytest.param("echo", marks=pytest.mark.slow)],
+)
 def test_all_are_marked_and_nothing_else(
     missing: Any,
     addon: dict[str, Any],
@@ -91,6 +94,7 @@ def test_a_site_that_says_404_is_asked_for_nothing(addon: dict[str, Any]) -> Non
     assert marked(addon) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("predict", ["off", "record"])
 def test_no_probe_is_made_where_nothing_is_deferred(predict: str, addon: dict[str, Any]) -> None:
     site = DeadLinks()

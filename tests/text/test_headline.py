@@ -20,11 +20,13 @@ from tests.support.places import PAGES
 from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lxml import etree
 
     from neardup.text.headline import Headline
 
-IN_PYTHON = python_twin(headline).heading_after
+TWIN = python_twin(headline)
 FILES = sorted(PAGES.rglob("*.html"))
 
 
@@ -108,9 +110,23 @@ def test_words_are_kept_once_and_as_the_text_has_them() -> None:
     assert of_texts("one two")[:2].tolist() == [of_texts(word)[0] for word in ("one", "two")]
 
 
-@given(
-    st.lists(st.sampled_from(["<h1>", "</h1>", "<p>", "<div>", "</div>", "<svg>", "<h1/>", "<!-- -->", "x"]))
-)
+ODD = [
+    "<h1>",
+    "</h1>",
+    "<h2>",
+    "</h2>",
+    "<h3>",
+    "<p>",
+    "<title>",
+    "</title>",
+    "<svg>",
+    "<h1/>",
+    "<!-- -->",
+    "x",
+]
+
+
+@given(st.lists(st.sampled_from(ODD)))
 def test_headings_are_those_of_the_twin(parts: list[str]) -> None:
     root = parse("<body>" + "".join(parts))
     assert root is not None
@@ -118,10 +134,28 @@ def test_headings_are_those_of_the_twin(parts: list[str]) -> None:
     for top in (root, below if below is not None else root):
         found: list[etree._Element | None] = [None]
         while (element := headline.heading_after(top, found[-1])) is not None:
-            assert IN_PYTHON(top, found[-1]) is element
+            assert TWIN.heading_after(top, found[-1]) is element
             found.append(element)
-        assert IN_PYTHON(top, found[-1]) is None
+        assert TWIN.heading_after(top, found[-1]) is None
         assert found[1:] == list(top.iter("h1"))
+        assert list(headline.titles_and_headings(top)) == list(TWIN.titles_and_headings(top))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_titles_and_headings_are_those_of_the_twin(path: Path) -> None:
+    root = parse(decode(path.read_bytes()))
+    assert root is not None
+    assert list(headline.titles_and_headings(root)) == list(TWIN.titles_and_headings(root))
+    assert of_tree(root).tolist() == TWIN.of_tree(root).tolist()
+
+
+WORDS = ["May", "C++", "<=>", "2021", "٤٢", "²", "Straße", "入門書", "e\u0301", "\ud800", "a", " ", "-", "_"]
+
+
+@given(st.lists(st.sampled_from(WORDS) | st.text()).map("".join), st.integers(0, 20))
+def test_hashes_of_words_are_those_of_the_twin(text: str, most: int) -> None:
+    symbols = re.findall(r"[+<>=-]+", text)
+    assert headline.hashes(symbols, text, most) == TWIN.hashes(symbols, text, most)
 
 
 def test_numbers_are_told_from_words() -> None:
