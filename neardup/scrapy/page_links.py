@@ -62,7 +62,7 @@ class PageLinkRecord:
         for url in response.meta.get("redirect_urls", ()):
             own[self._number(key_of(encoded_url(page_url(url))), known=False)] = 0
         own.pop(_NO_CODE, None)
-        is_nofollow = b"nofollow" in (response.headers.get("X-Robots-Tag") or b"").lower()
+        is_nofollow = b"nofollow" in (response.headers.get(b"X-Robots-Tag") or b"").lower()
         remembered = self._remembered
         marks = {
             remembered.get(url) or self._code(url): NOFOLLOW if is_nofollow or marked else 0

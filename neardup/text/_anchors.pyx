@@ -22,7 +22,7 @@ cdef extern from "Python.h":
     str PyUnicode_New(Py_ssize_t size, Py_UCS4 highest)
 
 cdef enum:
-    AHEAD = 1024  # bytes: eight nodes, and fewer with their attributes and texts
+    AHEAD = 4096  # bytes: some 30 nodes, and fewer with their attributes and texts
     LINE = 64     # bytes that memory gives at once
 
 cdef enum:
