@@ -146,7 +146,7 @@ def planes_of(own: OwnText) -> Planes:
 
 def _batches(path: Path) -> Iterator[Any]:
     parquet = arrow_module("pyarrow.parquet", path)
-    with reading_parquet(path), parquet.ParquetFile(path) as file:
+    with reading_parquet(path), parquet.ParquetFile(path, memory_map=True) as file:
         yield from file.iter_batches(_ROWS_AT_ONCE)
 
 
