@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
     from tests.support.crawling import Site
 
@@ -208,10 +208,10 @@ def test_nothing_serious_for_those_who_cannot_see_well(chromium: Browser, addres
     page, root, _ = open_page(chromium, address, color_scheme=scheme, bypass_csp=True)
     paths = list(VIEWS)
     page.goto(f"{root}clusters")
-    page.locator("tbody th a").first.click()
+    follow(page, page.locator("tbody th a").first)
     paths.append(page.url.removeprefix(root))
-    page.locator("main a", has_text=re.compile("^compare$")).first.click()
-    page.click("text=Fetch and compare in two columns")
+    follow(page, page.locator("main a", has_text=re.compile("^compare$")).first)
+    follow(page, page.locator("text=Fetch and compare in two columns"))
     found = {"pair": Axe().run(page).response["violations"]}
     for path in paths:
         page.goto(root + path)
@@ -246,12 +246,18 @@ def test_by_keyboard_alone(chromium: Browser, address: str) -> None:
     page.context.close()
 
 
+def follow(page: Page, link: Locator) -> None:
+    """Click, and wait until the next page is there as a whole: a click waits for its first bytes only."""
+    with page.expect_navigation():
+        link.click()
+
+
 def of_a_pair(page: Page, root: str, part: str) -> list[str]:
     """The paths of a duplicate with this in its URL, of its cluster, and of the pair, which is open then."""
     page.goto(f"{root}search?q={part}")
-    page.locator("main li", has_text=" duplicate").locator("a").first.click()
+    follow(page, page.locator("main li", has_text=" duplicate").locator("a").first)
     duplicate = page.url.removeprefix(root)
-    page.click("text=Compare side by side")
+    follow(page, page.locator("text=Compare side by side"))
     pair = page.url.removeprefix(root)
     return [duplicate, f"cluster/{pair.split('/')[-1]}", pair]
 
@@ -279,9 +285,9 @@ def test_narrow_windows_and_large_letters_need_no_sideways_scrolling(
 def test_texts_from_right_to_left(chromium: Browser, address: str) -> None:
     page, root, _ = open_page(chromium, address)
     of_a_pair(page, root, "ar/")
-    page.click("main button >> text=inline")
+    follow(page, page.locator("main button >> text=inline"))
     inline = page.evaluate("getComputedStyle(document.querySelector('.text.inline')).direction")
-    page.click("text=Fetch and compare in two columns")
+    follow(page, page.locator("text=Fetch and compare in two columns"))
     second = "getComputedStyle([...document.querySelectorAll('.row')].at(-1).lastElementChild)"
     column = page.evaluate(f"[{second}.direction, {second}.borderLeftWidth, {second}.borderRightWidth]")
     page.context.close()
