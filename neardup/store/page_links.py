@@ -18,7 +18,7 @@ their rows are read the same way.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import exists, func, select
@@ -27,7 +27,7 @@ from neardup import native
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.errors import StoreError
 from neardup.store.schema import page_links
-from neardup.store.statements import STORED_IDS, in_parts
+from neardup.store.statements import STORED_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,8 +52,12 @@ RUNS = (2, 3, 4, 16)
 """Links of a run, by the integer that stands for it; real pages are shortest with these."""
 
 _ROWS_AT_ONCE = 2_000
-_LONGEST = 10
-"""Bytes of an integer of 64 bits."""
+
+_BYTES_AT_ONCE = 1 << 18
+"""Bytes of rows that are decoded together. A byte stands for 16 links at most, and a link takes 60 bytes."""
+
+_LONGEST = 9
+"""Bytes of an integer of 63 bits."""
 
 _row = page_links.c
 
@@ -126,7 +130,9 @@ def decoded(rows: Sequence[bytes]) -> tuple[Integers, Integers, Integers]:
     starts = np.append(0, lasts[:-1] + 1) if lasts.size else lasts
     nonempty = [end - 1 for row, end in zip(rows, row_ends.tolist(), strict=True) if row]
     if np.any(joined[nonempty] > 127) or (lasts.size and (lasts - starts).max() >= _LONGEST):
-        raise StoreError("a row of page_links is damaged: an integer does not end; neardup db check names it")
+        raise _damaged("an integer does not end")
+    if np.any((joined[lasts] == 0) & (lasts > starts)):
+        raise _damaged("an integer is longer than it needs to be")
     if not lasts.size:
         return lasts, lasts, lasts
     shifts = 7 * (np.arange(joined.size) - np.repeat(starts, lasts - starts + 1))
@@ -135,6 +141,9 @@ def decoded(rows: Sequence[bytes]) -> tuple[Integers, Integers, Integers]:
     is_run = values >> 2 == 0
     is_run[np.flatnonzero(np.diff(of_rows, prepend=-1))] = False
     counts = np.where(is_run, np.array(RUNS)[values & MARKS], 1)
+    firsts = np.flatnonzero(np.diff(of_rows, prepend=-1))
+    if np.add.reduceat(counts, firsts).max() > MOST_NUMBERS:
+        raise _damaged(f"it has more than {MOST_NUMBERS:,} links")
     # What a run repeats is the last integer before it that is none; the first of a row never is.
     steps_at = np.maximum.accumulate(np.where(is_run, 0, np.arange(values.size)))
     of_rows, marks = np.repeat(of_rows, counts), np.repeat(values[steps_at] & MARKS, counts)
@@ -143,8 +152,12 @@ def decoded(rows: Sequence[bytes]) -> tuple[Integers, Integers, Integers]:
     before = np.append(0, sums)[firsts]
     codes = sums - np.repeat(before, np.diff(np.append(firsts, sums.size)))
     if codes.min() < 0:
-        raise StoreError("a row of page_links is damaged: a number is too large; neardup db check names it")
+        raise _damaged("a number is too large")
     return of_rows, codes, marks
+
+
+def _damaged(what: str) -> StoreError:
+    return StoreError(f"a row of page_links is damaged: {what}; neardup db check names it")
 
 
 def store_links(
@@ -183,7 +196,7 @@ def stored_edges(connection: Connection) -> Iterator[Edges]:
             ~exists().where(newer.page_id == _row.page_id, newer.crawl_id > crawl_id),
         )
         result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(rows)
-        for some in result.partitions():
+        for some in _decoded_together(result, "links"):
             ids = np.array([row.page_id for row in some], dtype=np.int64)
             of_rows, codes, marks = decoded([row.links for row in some])
             is_number = codes < page_of_number.size
@@ -197,7 +210,7 @@ def _pages_of_numbers(connection: Connection, crawl_id: int) -> Integers:
     query = select(_row.page_id, _row.numbers).where(_row.crawl_id == crawl_id)
     pages: list[Integers] = []
     numbers: list[Integers] = []
-    for some in in_parts(connection.execute(query), _ROWS_AT_ONCE):
+    for some in _decoded_together(connection.execute(query), "numbers"):
         of_rows, codes, _ = decoded([row.numbers for row in some])
         pages.append(np.array([row.page_id for row in some], dtype=np.int64)[of_rows])
         numbers.append(codes)
@@ -210,6 +223,20 @@ def _pages_of_numbers(connection: Connection, crawl_id: int) -> Integers:
     found = np.zeros(most + 1, dtype=np.int64)
     found[all_numbers] = np.concatenate(pages)
     return found
+
+
+def _decoded_together(rows: Iterable[Any], column: str) -> Iterator[list[Any]]:
+    """The rows in their order, some at a time, with few bytes in a column together."""
+    some: list[Any] = []
+    size = 0
+    for row in rows:
+        some.append(row)
+        size += len(getattr(row, column))
+        if size >= _BYTES_AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 def are_damaged(rows: Iterable[bytes]) -> list[bool]:

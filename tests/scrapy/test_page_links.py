@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,13 +14,15 @@ from crawler.spiders.site import SiteSpider
 from neardup.errors import ConfigurationError, StoreError
 from neardup.scrapy.options import Options
 from neardup.store import page_links
-from neardup.store.page_links import FOLLOWED, NOFOLLOW, decoded, encoded, stored_edges
+from neardup.store.page_links import FOLLOWED, NOFOLLOW, are_damaged, decoded, encoded, stored_edges
 from neardup.store.schema import page_links as table
 from neardup.store.schema import simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import Site, crawl, serve
 from tests.support.places import PAGES
+from tests.support.stores import write
 from tests.support.twins import python_twin
+from tests.support.verdicts import page as verdict_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -210,15 +213,49 @@ class TestForm:
             assert codes == list(range(20, 20 + links))
             assert marks == [FOLLOWED] * links
 
-    @pytest.mark.parametrize("row", [b"\x80", b"\x05\xff", b"\x80" * 12 + b"\x01", b"\xff" * 9 + b"\x01"])
-    def test_damage(self, row: bytes) -> None:
-        with pytest.raises(StoreError, match="page_links is damaged"):
+    @pytest.mark.parametrize(
+        ("row", "what"),
+        [
+            (b"\x80", "does not end"),
+            (b"\x05\xff", "does not end"),
+            (b"\x80" * 12 + b"\x01", "does not end"),
+            (b"\xff" * 9 + b"\x01", "does not end"),
+            (b"\xa0\x1f\xfc" + b"\xff" * 8 + b"\x01", "does not end"),  # a step back
+            (b"\xa0\x1f" + b"\x80" * 9 + b"\x02", "does not end"),  # of more than 64 bits
+            (b"\x08\x80\x00", "longer than it needs"),
+            ((b"\xff" * 8 + b"\x7f") * 5, "too large"),
+            (b"\x08" + b"\x03" * 1_000_000, "more than 10,000,000 links"),
+        ],
+    )
+    def test_damage(self, row: bytes, what: str) -> None:
+        with pytest.raises(StoreError, match=f"page_links is damaged: .*{what}"):
             decoded([b"\x04", row])
+        assert are_damaged([b"\x04", row]) == [False, True]
+
+    @pytest.mark.slow
+    def test_many_rows_of_long_runs_take_little_memory(self, store: Store) -> None:
+        row = b"\x08" + b"\x03" * 15_000
+        crawl_id = store.begin_crawl(spider="s", settings={})
+        write(store, *(verdict_page(number, f"u{number}") for number in range(1, 81)), crawl=crawl_id)
+        with store.begin_write() as connection:
+            connection.execute(
+                sa.insert(table),
+                [
+                    {"crawl_id": crawl_id, "page_id": page_id, "numbers": b"", "links": row}
+                    for page_id in range(1, 81)
+                ],
+            )
+
+        tracemalloc.start()
+        with store.reading() as connection:
+            links = sum(edges.marks.size for edges in page_links.stored_edges(connection))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+        assert links == 80 * 240_001
+        assert most < 400_000_000  # all at once take 830 million bytes
 
     def test_a_number_that_no_crawl_gives(self, store: Store) -> None:
-        from tests.support.stores import write
-        from tests.support.verdicts import page as verdict_page
-
         crawl_id = store.begin_crawl(spider="s", settings={})
         write(store, verdict_page(1, "u"), crawl=crawl_id)
         with store.begin_write() as connection:
