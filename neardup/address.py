@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 STANDARD_PORTS = {"http": 80, "https": 443}
 """The schemes of the web with the ports that a URL need not name."""
 
+_WEB = tuple(f"{scheme}:" for scheme in STANDARD_PORTS)
 
 _HOSTS_REMEMBERED = 10_000
 
@@ -71,7 +72,8 @@ def page_url(url: str) -> str:
     >>> page_url("http://a.example/x?y=1#part"), page_url("http://a.example/\x1b[2J\u202e")
     ('http://a.example/x?y=1', 'http://a.example/%1B[2J%E2%80%AE')
     """
-    url = url.partition("#")[0]
+    if "#" in url:
+        url = url.partition("#")[0]
     if url.isprintable():
         return url
     return "".join(c if c.isprintable() else quote(c, errors="surrogatepass") for c in url)
@@ -138,7 +140,8 @@ def is_web(url: str) -> bool:
     >>> is_web("HTTPS://a.example/"), is_web("file:///etc/passwd")
     (True, False)
     """
-    return url.partition(":")[0].lower() in STANDARD_PORTS
+    # Asked of each link: as a rule the scheme is written in lower case.
+    return url.startswith(_WEB) or url.partition(":")[0].lower() in STANDARD_PORTS
 
 
 def place_of(url: str) -> str:

@@ -86,18 +86,18 @@ class PrivateNetworkMiddleware:
         return middleware
 
     def request_scheduled(self, request: Request) -> None:
-        place = goal(request.url)
-        free = request.meta.get(FREE)
+        place, meta = goal(request.url), request.meta
         # Redirects, retries and copies of meta have the note of the request they are made of.
-        if free is None and (self._is_shell or request.meta.get("is_start_request")):
-            free = place
-        if is_web(request.url):
-            if free == place:
-                self._starts.setdefault(place, None)
-            elif place in self._starts:
-                free = place  # for the queue on disk: after a pause, links may come before the start requests
-        if free is not None:
-            request.meta[FREE] = free
+        free = meta.get(FREE)
+        if free is None and (self._is_shell or meta.get("is_start_request")):
+            free = meta[FREE] = place
+        if not is_web(request.url):
+            return
+        if free == place:
+            self._starts.setdefault(place, None)
+        elif place in self._starts:
+            # For the queue on disk: after a pause, links may come before the start requests.
+            meta[FREE] = place
 
     async def process_request(self, request: Request) -> None:
         place = goal(request.url)

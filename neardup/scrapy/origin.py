@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+from scrapy import Request
 
 from neardup.address import is_web, place_of
 
 if TYPE_CHECKING:
-    from scrapy.http import Request, Response
+    from collections.abc import AsyncIterator
+
+    from scrapy.http import Response
 
 FREE = "neardup_guard"
 """Key of ``Request.meta``: the place, or scheme, that the request may go to unchecked. A request that is made
@@ -17,7 +19,7 @@ of another one, and leads to another place, says nothing by it, so a copied meta
 """
 
 
-class OriginMiddleware(BaseSpiderMiddleware):
+class OriginMiddleware:
     """Lets start requests go anywhere, and requests that come from files go to files.
 
     A spider middleware for :class:`~neardup.scrapy.guard.PrivateNetworkMiddleware`, which takes every other
@@ -25,14 +27,24 @@ class OriginMiddleware(BaseSpiderMiddleware):
     that holds requests back holds the requests with their note.
     """
 
-    def get_processed_request(self, request: Request, response: Response | None) -> Request:
-        place = goal(request.url)
-        comes_from_file = response is not None and not is_web(response.url)
-        if response is None or (comes_from_file and not is_web(request.url)):
-            request.meta[FREE] = place
-        elif request.meta.get(FREE, place) != place:
-            request.meta[FREE] = ""  # copied; what is followed from here must not have it
-        return request
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for output in start:
+            if isinstance(output, Request):
+                output.meta[FREE] = goal(output.url)
+            yield output
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        comes_from_file = not is_web(response.url)
+        async for output in result:
+            if isinstance(output, Request):
+                meta = output.meta
+                if comes_from_file and not is_web(output.url):
+                    meta[FREE] = goal(output.url)
+                elif FREE in meta and meta[FREE] != goal(output.url):
+                    meta[FREE] = ""  # copied; what is followed from here must not have it
+            yield output
 
 
 def goal(url: str) -> str:
