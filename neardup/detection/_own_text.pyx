@@ -9,6 +9,9 @@ from neardup.fingerprint._bits cimport popcount
 cdef enum:
     FEWEST_SHINGLES = 11  # as in own_text.py
     FEWEST_PLACES = 12
+    SHARP_PLACES = 64
+
+cdef double LEAST_WHOLE = 0.5
 
 
 def rare_bits(
@@ -28,6 +31,31 @@ def rare_bits(
         elif uncounted + rare_of(counts, limits[i]) >= FEWEST_SHINGLES:
             if fill_bits(held, limits[i], words[i]) < FEWEST_PLACES:
                 words[i] = 0
+    return made
+
+
+def resemblances(
+    const uint64_t[:, ::1] stored, const uint64_t[::1] compact, const double[::1] wholes, own
+):
+    cdef const uint64_t[::1] rare = own.bits
+    cdef Py_ssize_t number = own.number, n = stored.shape[0], size = compact.shape[0]
+    if stored.shape[1] != size or rare.shape[0] != size:
+        raise ValueError("compact sketches of different sizes cannot be compared")
+    if wholes.shape[0] != n:
+        raise ValueError(f"{wholes.shape[0]} resemblances of {n} pages")
+    made = np.zeros(n)
+    cdef double[::1] found = made
+    cdef Py_ssize_t i, j, differing
+    cdef double agreeing, share
+    for i in range(n):
+        if number < SHARP_PLACES and wholes[i] < LEAST_WHOLE:
+            continue
+        differing = 0
+        for j in range(size):
+            differing += popcount((stored[i, j] ^ compact[j]) & rare[j])
+        agreeing = max(0.0, 1.0 - 2.0 * differing / number)
+        share = min(1.0, 2.0 * agreeing / (1.0 + wholes[i]))
+        found[i] = share / (2.0 - share)
     return made
 
 

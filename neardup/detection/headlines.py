@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -161,5 +161,9 @@ def _name_words(url: str) -> frozenset[int]:
 
     The name of a folder is none, so that versions of a manual in folders of their own have no such words.
     """
-    name = unquote(_path_and_query(url)[0].rpartition("/")[2][:_MOST_CHARACTERS])
-    return frozenset(map(headline.word_hash, words(name.replace("_", " "))))
+    return _words_of_name(_path_and_query(url)[0].rpartition("/")[2][:_MOST_CHARACTERS])
+
+
+@lru_cache(1000)  # versions of a page have one name
+def _words_of_name(name: str) -> frozenset[int]:
+    return frozenset(map(headline.word_hash, words(unquote(name).replace("_", " "))))

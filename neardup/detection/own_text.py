@@ -191,6 +191,7 @@ def agreement(differing: Integers, number: int | Integers) -> npt.NDArray[np.flo
     return np.asarray(np.maximum(0.0, 1.0 - 2.0 * differing / number))
 
 
+@native.twin
 def resemblances(
     stored: npt.NDArray[np.uint64], compact: Compact, wholes: npt.NDArray[np.float64], own: OwnPlaces
 ) -> npt.NDArray[np.float64]:

@@ -164,7 +164,8 @@ class Comparison:
             return None
         of_rare = None if np.isnan(rare) else rare
         cluster = self._verifier.known.sizes.of(row)
-        beside = self._own.resemblance(stored, whole, cluster) if cluster else of_rare
+        is_more_rare = self._own.places(cluster) is not self._own.places()
+        beside = self._own.resemblance(stored, whole, cluster) if is_more_rare else of_rare
         return Own(of_rare, beside, is_all=self._is_all_rare, is_article=self._is_article)
 
 

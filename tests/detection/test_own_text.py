@@ -165,6 +165,29 @@ def test_native_and_python_tell_the_same_places(
     assert found.tolist() == expected.tolist()
 
 
+@given(
+    st.integers(0, 2**32 - 1), st.sampled_from([1, 12, 63, 64, 128]), st.integers(0, 5), st.floats(0.0, 1.0)
+)
+def test_native_and_python_tell_the_same_resemblances(
+    seed: int, number: int, pages: int, changed: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    one, rare = rng.integers(0, 2, 128, np.uint8), np.zeros(128, np.uint8)
+    rare[rng.permutation(128)[:number]] = 1
+    others = one ^ (rng.random((pages, 128)) < changed)
+    given = (
+        np.packbits(others, axis=1).view("<u8").astype(np.uint64),
+        np.packbits(one).view("<u8").astype(np.uint64),
+        rng.random(pages),
+        own_text.OwnPlaces(np.packbits(rare).view("<u8").astype(np.uint64), number),
+    )
+
+    found, expected = own_text.resemblances(*given), TWIN.resemblances(*given)
+
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
+
+
 def test_the_pages_of_a_cluster_are_no_evidence_of_template() -> None:
     """30 copies, of which 40 words change, are not strangers to each other."""
     host, text = menu_host(40), words("copied", 400)
