@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from neardup.cli.main import make_parser
+from neardup.cli.verbs import VerbParser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,8 @@ def verbs(
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for verb, below in action.choices.items():
+                if isinstance(below, VerbParser):
+                    below.complete()
                 yield f"{name} {verb}", below
                 yield from verbs(below, f"{name} {verb}")
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from neardup.collection.lookup import Checked
 
-HELP = "duplication percentage of pages (URLs or files) against the store, without storing them"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     database.add_arguments(parser)

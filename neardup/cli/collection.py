@@ -12,39 +12,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neardup.cli import (
-    collection_build,
-    collection_clean,
-    collection_clusters,
-    collection_elect,
-    collection_mirrors,
-    collection_pagerank,
-)
+from neardup.cli.verbs import Verb, add_verbs
 
 if TYPE_CHECKING:
     import argparse
 
-HELP = (
-    "stored pages: datasets (build), near-duplicates (clusters), PageRank (pagerank), elections (elect),"
-    " clean-up by queries (clean), mirrored hosts (mirrors)"
-)
-
 VERBS = {
-    "build": collection_build,
-    "clusters": collection_clusters,
-    "pagerank": collection_pagerank,
-    "elect": collection_elect,
-    "clean": collection_clean,
-    "mirrors": collection_mirrors,
+    "build": Verb(
+        "neardup.cli.collection_build",
+        "read archives (WARC, ARC, WACZ), HTML, JSON Lines, Parquet, caches and databases into a dataset",
+    ),
+    "clusters": Verb(
+        "neardup.cli.collection_clusters",
+        "find all near-duplicates of a dataset of fingerprints",
+    ),
+    "pagerank": Verb(
+        "neardup.cli.collection_pagerank",
+        "how much pages are linked to: PageRank over a collection or a store",
+    ),
+    "elect": Verb(
+        "neardup.cli.collection_elect",
+        "choose canonical pages by PageRank, age, https or length of the URL",
+    ),
+    "clean": Verb(
+        "neardup.cli.collection_clean",
+        "mark near-duplicates among the results of a search log, and take them out",
+    ),
+    "mirrors": Verb("neardup.cli.collection_mirrors", "pairs of hosts and folders that have the same pages"),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="collection_verb", required=True, metavar="VERB")
-    for name, module in VERBS.items():
-        description = (module.__doc__ or "").replace("``", "")
-        module.add_arguments(verbs.add_parser(name, help=module.HELP, description=description))
-
-
-def run(arguments: argparse.Namespace) -> None:
-    VERBS[arguments.collection_verb].run(arguments)
+    add_verbs(parser, VERBS, dest="collection_verb")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from neardup.collection.build import Built
 
-HELP = "read archives (WARC, ARC, WACZ), HTML, JSON Lines, Parquet, caches and databases into a dataset"
-
 _KILOBYTE = 1_000
 _MOST_NAMED = 10
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from neardup.collection.cleaning.work import Told
     from neardup.collection.dataset import Collection
 
-HELP = "mark near-duplicates among the results of a search log, and take them out"
-
 _BOTH = "both"
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from neardup.collection.engine import Engine
     from neardup.scrapy.options import Options
 
-HELP = "find all near-duplicates of a dataset of fingerprints"
-
 _ENGINES = ("duckdb", "spark")
 
 

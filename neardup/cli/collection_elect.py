@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from neardup.collection.dataset import Collection
     from neardup.store.store import Store
 
-HELP = "choose canonical pages by PageRank, age, https or length of the URL"
-
 _CLUSTERS_AT_ONCE = 200
 
 

@@ -18,8 +18,6 @@ from neardup.collection.dataset import open_collection
 if TYPE_CHECKING:
     import argparse
 
-HELP = "pairs of hosts and folders that have the same pages"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="what neardup collection build has made")

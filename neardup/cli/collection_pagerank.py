@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from neardup.collection.pagerank import Ranks
     from neardup.store.store import Store
 
-HELP = "how much pages are linked to: PageRank over a collection or a store"
-
 _INTERRUPTED = "no ranks are written, and what was done is kept; the same command goes on from there"
 
 

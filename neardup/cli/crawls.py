@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from neardup.store.stats import CrawlPages
     from neardup.store.store import Store
 
-HELP = "the crawls of the store; remove one with all that only it brought (remove)"
-
 _COLUMNS = (
     "crawl",
     "spider",

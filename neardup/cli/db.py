@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
     from neardup.store.store import Store
 
-HELP = (
-    "the database: what it holds (info, stats), whether it is whole (check), its tables (upgrade), old"
-    " pages (prune), export and"
-    " import"
-)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="db_verb", required=True, metavar="VERB")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from neardup.fingerprint.reader import Reader
 
-HELP = "decisions of people about pages: list and undo them, or export them as labelled pairs"
-
 _LABELS = {Decision.SAME.value: 1, Decision.DIFFERENT.value: 0}
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from neardup.evaluation.result import Mistake, Result, Row
 
-HELP = "precision and recall of features, distances and verification, on labelled pairs or on pages"
-
 FEATURES = "word-tf,word-log-tf,shingle-3"
 SHOWN = frozenset({*range(9), 10, 12})
 """Distances that a table has rows for, unless --distance says which."""

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
 
     Source = tuple[str, Callable[[], str]]
 
-HELP = (
-    "learn a table of word frequencies from the pages in folders, or from those stored, for word-tfidf:FILE"
-)
-
 MIN_PAGES = 2
 _BASE = "word-tf"
 _PAUSE_SECONDS = 1.0

@@ -8,49 +8,81 @@ from typing import TYPE_CHECKING
 
 import neardup
 from neardup import native
-from neardup.cli import (
-    check,
-    collection,
-    crawls,
-    db,
-    decisions,
-    evaluate,
-    learn_idf,
-    match,
-    mirrors,
-    pairs,
-    plan,
-    report,
-    rethreshold,
-    serve,
-    show,
-    url_rules,
-    web,
-)
 from neardup.cli.output import complain
+from neardup.cli.verbs import Verb, add_verbs
 from neardup.errors import NeardupError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERBS = {
-    "report": report,
-    "check": check,
-    "show": show,
-    "web": web,
-    "serve": serve,
-    "crawls": crawls,
-    "rules": url_rules,
-    "decisions": decisions,
-    "rethreshold": rethreshold,
-    "match": match,
-    "pairs": pairs,
-    "mirrors": mirrors,
-    "collection": collection,
-    "plan": plan,
-    "evaluate": evaluate,
-    "learn-idf": learn_idf,
-    "db": db,
+    "report": Verb(
+        "neardup.cli.report",
+        "pages, duplicates and rates: by host, path, distance, evidence and crawl; across sites; the"
+        " largest clusters",
+    ),
+    "check": Verb(
+        "neardup.cli.check",
+        "duplication percentage of pages (URLs or files) against the store, without storing them",
+    ),
+    "show": Verb(
+        "neardup.cli.show",
+        "all about one page: fingerprint, visits, canonical page or duplicates, history, rules about its URL",
+    ),
+    "web": Verb(
+        "neardup.cli.web",
+        "explore the store in a browser: clusters, pairs side by side, pages, hosts, crawls",
+    ),
+    "serve": Verb(
+        "neardup.cli.serve",
+        "leave near-duplicates out of the answers of a search engine, over HTTP",
+    ),
+    "crawls": Verb(
+        "neardup.cli.crawls",
+        "the crawls of the store; remove one with all that only it brought (remove)",
+    ),
+    "rules": Verb(
+        "neardup.cli.url_rules",
+        "what was learned of URLs: list, show, pin, ban, revoke, export and import rules",
+    ),
+    "decisions": Verb(
+        "neardup.cli.decisions",
+        "decisions of people about pages: list and undo them, or export them as labelled pairs",
+    ),
+    "rethreshold": Verb(
+        "neardup.cli.rethreshold",
+        "what the store would hold with another distance, resemblance or minimum of words; --apply"
+        " makes it so",
+    ),
+    "match": Verb(
+        "neardup.cli.match",
+        "near-duplicates of a batch of queries in a file of fingerprints (.npy, Parquet) larger than memory",
+    ),
+    "pairs": Verb("neardup.cli.pairs", "all near-duplicates within one file of fingerprints (.npy, Parquet)"),
+    "mirrors": Verb("neardup.cli.mirrors", "pairs of hosts and folders that have the same pages"),
+    "collection": Verb(
+        "neardup.cli.collection",
+        "stored pages: datasets (build), near-duplicates (clusters), PageRank (pagerank), elections"
+        " (elect), clean-up by queries (clean), mirrored hosts (mirrors)",
+    ),
+    "plan": Verb(
+        "neardup.cli.plan",
+        "which index suits so many pages on this machine, and what it costs there",
+    ),
+    "evaluate": Verb(
+        "neardup.cli.evaluate",
+        "precision and recall of features, distances and verification, on labelled pairs or on pages",
+    ),
+    "learn-idf": Verb(
+        "neardup.cli.learn_idf",
+        "learn a table of word frequencies from the pages in folders, or from those stored, for word-"
+        " tfidf:FILE",
+    ),
+    "db": Verb(
+        "neardup.cli.db",
+        "the database: what it holds (info, stats), whether it is whole (check), its tables (upgrade),"
+        " old pages (prune), export and import",
+    ),
 }
 
 
@@ -58,22 +90,15 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="neardup", description="Near-duplicate pages of web crawls.")
     version = f"neardup {neardup.__version__}, {native.describe()}"
     parser.add_argument("--version", action="version", version=version)
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for name, module in VERBS.items():
-        module.add_arguments(verbs.add_parser(name, help=module.HELP, description=_plain(module.__doc__)))
+    add_verbs(parser, VERBS, dest="verb")
     return parser
-
-
-def _plain(docstring: str | None) -> str:
-    """A docstring for the terminal, where the marks of reStructuredText only disturb."""
-    return (docstring or "").replace("``", "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; 0 if it did what it was told, 1 with a message if it could not."""
     parsed = make_parser().parse_args(arguments)
     try:
-        VERBS[parsed.verb].run(parsed)
+        parsed.run(parsed)
     except NeardupError as exc:
         complain(exc)
         return 1

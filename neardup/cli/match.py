@@ -21,8 +21,6 @@ from neardup.errors import ConfigurationError
 if TYPE_CHECKING:
     import argparse
 
-HELP = "near-duplicates of a batch of queries in a file of fingerprints (.npy, Parquet) larger than memory"
-
 _BETWEEN_SECONDS = 2.0
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from neardup.collection.mirrors import Mirror
 
-HELP = "pairs of hosts and folders that have the same pages"
-
 _COLUMNS = (
     "class",
     "paths",

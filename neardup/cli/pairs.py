@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-HELP = "all near-duplicates within one file of fingerprints (.npy, Parquet)"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="fingerprints: .npy (uint64) or .parquet")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from neardup.scrapy.options import Options
 
-HELP = "which index suits so many pages on this machine, and what it costs there"
-
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _FEWEST_STORED = 5_000
 

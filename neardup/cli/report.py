@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
     from neardup.store.store import Store
 
-HELP = (
-    "pages, duplicates and rates: by host, path, distance, evidence and crawl; across sites; the largest"
-    " clusters"
-)
-
 _SHARE = ("pages", "distinct", "duplicates", "rate")
 
 _POINTS = 20

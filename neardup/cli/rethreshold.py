@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from neardup.collection.rethreshold import Outcome
 
-HELP = "what the store would hold with another distance, resemblance or minimum of words; --apply makes it so"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     database.add_arguments(parser)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from neardup.fingerprint.reader import Reader
     from neardup.store.store import Store
 
-HELP = "leave near-duplicates out of the answers of a search engine, over HTTP"
-
 _PORT = 8643
 _KEEP = 10
 

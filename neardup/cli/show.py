@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from neardup.store.history import Version
 
-HELP = "all about one page: fingerprint, visits, canonical page or duplicates, history, rules about its URL"
-
 _RELATION = ("percentage", "distance", "resemblance", "confidence", "evidence", "differing bits", "url")
 _VERSION = ("seen first", "crawl", "verdict", "bits changed", "features", "fingerprint")
 

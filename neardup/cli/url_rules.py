@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from neardup.store.store import Store
     from neardup.store.url_rules import StoredRule
 
-HELP = "what was learned of URLs: list, show, pin, ban, revoke, export and import rules"
-
 DIGITS = 8
 """Of the key of a rule, that are printed as its number; any number of digits that names one rule is taken."""
 

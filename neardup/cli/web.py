@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from neardup.web.security import Secret
 
-HELP = "explore the store in a browser: clusters, pairs side by side, pages, hosts, crawls"
-
 _PORT = 8642
 
 

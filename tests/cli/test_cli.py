@@ -378,6 +378,26 @@ def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> N
     assert len(capsys.readouterr().out) > 200
 
 
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["collection", "--help"]])
+def test_only_the_verb_that_is_asked_for_is_imported(arguments: list[str]) -> None:
+    code = (
+        "import sys, atexit; from neardup.cli.main import main\n"
+        "atexit.register(lambda: print({'numpy', 'scrapy', 'sqlalchemy'} & set(sys.modules)))\n"
+        f"main({arguments})"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.endswith("set()\n")
+
+
+def test_a_verb_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["reprot"])
+
+    assert "'reprot'" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_output_into_a_closed_pipe_is_no_error(stored: str) -> None:
     command = f"{sys.executable} -m neardup report --limit 1000 --format csv | head -1"
