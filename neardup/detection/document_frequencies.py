@@ -230,11 +230,9 @@ class DocumentFrequencies:
         return True
 
     def to_store(self, *, all_changed: bool = False) -> Iterator[tuple[str, int, bytes]]:
-        """Host, pages and counts of the hosts that have grown by a quarter since they were stored, or at
-        all.
-        """
+        """Host, pages and counts of the hosts that have grown by half since they were stored, or at all."""
         for host, known in list(self._hosts.items()):
             stored = self._stored_pages.get(host, 0)
-            if known.pages > stored and (all_changed or known.pages >= stored + max(RARE_PAGES, stored // 4)):
+            if known.pages > stored and (all_changed or known.pages >= stored + max(RARE_PAGES, stored // 2)):
                 self._stored_pages[host] = known.pages
                 yield host, known.pages, known.to_bytes()

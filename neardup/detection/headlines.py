@@ -47,6 +47,9 @@ class Likeness(Enum):
     """Only the numbers of chapters or sections differ, and the files have one name."""
 
 
+_LIKENESSES = {each.value: each for each in Likeness}
+
+
 class Sites(Protocol):
     """What is known of the headlines of hosts."""
 
@@ -75,8 +78,7 @@ def compare_many(
         places_of.setdefault(host, []).append(place)
     for host, places in places_of.items():
         found[places] = frequency_kernels.likenesses(own, own_site, others[places], frequencies.site(host))
-    likeness = {each.value: each for each in Likeness}
-    return [likeness[code] for code in found.tolist()]
+    return [_LIKENESSES[code] for code in found.tolist()]
 
 
 def are_named_apart(one: Headline, url: str, other: Headline, other_url: str) -> bool:
@@ -88,6 +90,8 @@ def are_named_apart(one: Headline, url: str, other: Headline, other_url: str) ->
     """
     if one.tobytes() == other.tobytes():
         return False  # so it is with most versions of a page, and the names take long
+    if "?" not in url and "?" not in other_url and url.rpartition("/")[2] == other_url.rpartition("/")[2]:
+        return False  # most versions of a page have one name
     mine, theirs, _ = _words_apart(one, other)
     words = mine | theirs
     return bool(words) and not words.isdisjoint(_name_words(url) ^ _name_words(other_url))

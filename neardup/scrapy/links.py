@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 from scrapy import signals
 
-from neardup.address import host_of, page_url
+from neardup.address import host_of
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy.held import Held, HeldRequests, Why
@@ -298,7 +298,8 @@ class PageLinks:
         self._links = links
         self._response = response
         asked = response.request.url if response.request else response.url
-        self._own_urls = {page_url(response.url), page_url(asked)}
+        # As Scrapy writes them, in requests as well: nothing here is printed.
+        self._own_urls = {url.partition("#")[0] for url in (response.url, asked)}
         self._callback = response.request.callback if response.request else None
         self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
@@ -310,7 +311,7 @@ class PageLinks:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
         links, verdict = self._links, self.verdict
         meta = request.meta
-        same_page = page_url(request.url) in self._own_urls
+        same_page = request.url.partition("#")[0] in self._own_urls
         is_link = not same_page and self._is_link(request)
         if not same_page:
             # Copied from the response's, they would be counted for the wrong cluster.

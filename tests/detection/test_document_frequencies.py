@@ -195,14 +195,14 @@ class TestStored:
     def test_hosts_are_stored_when_they_have_grown(self) -> None:
         frequencies = DocumentFrequencies()
         stored = []
-        for number in range(1, 41):
+        for number in range(1, 43):
             frequencies.count(HOST, random_keys(10, number), none())
             stored += [pages for _, pages, _ in frequencies.to_store()]
 
-        assert stored == [6, 12, 18, 24, 30, 37]
+        assert stored == [6, 12, 18, 27, 40]
         ((host, pages, data),) = frequencies.to_store(all_changed=True)
-        assert (host, pages) == (HOST, 40)
-        assert HostFrequencies.from_bytes(pages, data).counts(random_keys(10, 40)).tolist() == [1] * 10
+        assert (host, pages) == (HOST, 42)
+        assert HostFrequencies.from_bytes(pages, data).counts(random_keys(10, 42)).tolist() == [1] * 10
         assert list(frequencies.to_store(all_changed=True)) == []
 
     def test_what_the_store_had_is_not_stored_again(self) -> None:
