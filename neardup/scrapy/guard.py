@@ -20,8 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IResolutionReceiver
 from zope.interface import implementer  # type: ignore[import-untyped]
 
-from neardup.address import STANDARD_PORTS, is_web
-from neardup.scrapy.origin import FREE, goal
+from neardup.address import STANDARD_PORTS, is_web, place_of
 from neardup.urls.networks import is_private, literal_address
 
 if TYPE_CHECKING:
@@ -38,6 +37,11 @@ except ImportError:  # before Scrapy 2.15
     from twisted.internet.error import DNSLookupError as _Unresolved  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
+
+FREE = "neardup_guard"
+"""Key of ``Request.meta``: the place, or scheme, that the request may go to unchecked. A request that is made
+of another one, and leads to another place, says nothing by it, so a copied meta does no harm.
+"""
 
 _PUBLIC_SECONDS = 10.0
 """How long a name that was public is not looked up again; aiohttp, too, keeps an answer so long."""
@@ -80,12 +84,22 @@ class PrivateNetworkMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PrivateNetworkMiddleware:
         middleware = cls(crawler)
-        # Not when it is downloaded: one that the duplicates filter drops, as after a pause (JOBDIR), is a
-        # start request as well.
-        crawler.signals.connect(middleware.request_scheduled, signal=signals.request_scheduled)
+        crawler.signals.connect(middleware.note, signal=signals.request_scheduled)
         return middleware
 
-    def request_scheduled(self, request: Request) -> None:
+    def is_told(self) -> None:
+        """Rely on somebody else to call :meth:`note` with requests before they are scheduled.
+
+        A signal takes three times as long, and a page has many links.
+        """
+        self._crawler.signals.disconnect(self.note, signal=signals.request_scheduled)
+
+    def note(self, request: Request) -> None:
+        """Take note of a start request, and write into a link that it may go where start requests go.
+
+        A start request that the duplicates filter drops, as after a pause (JOBDIR), counts as well. So that
+        is not done only when it is downloaded.
+        """
         place, meta = goal(request.url), request.meta
         # Redirects, retries and copies of meta have the note of the request they are made of.
         free = meta.get(FREE)
@@ -100,6 +114,7 @@ class PrivateNetworkMiddleware:
             meta[FREE] = place
 
     async def process_request(self, request: Request) -> None:
+        self.note(request)
         place = goal(request.url)
         if not is_web(request.url):
             if request.meta.get(FREE) != place:
@@ -222,3 +237,8 @@ class _Receiver:
 
     def resolutionComplete(self) -> None:  # noqa: N802
         self._found.callback(self._addresses)
+
+
+def goal(url: str) -> str:
+    """The place of an http(s) URL; of any other its scheme."""
+    return place_of(url) if is_web(url) else url.partition(":")[0].lower() + ":"

@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from neardup.address import is_web, place_of
+from neardup.address import is_web
+from neardup.scrapy.guard import FREE, PrivateNetworkMiddleware, goal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
-
-FREE = "neardup_guard"
-"""Key of ``Request.meta``: the place, or scheme, that the request may go to unchecked. A request that is made
-of another one, and leads to another place, says nothing by it, so a copied meta does no harm.
-"""
 
 
 class OriginMiddleware:
@@ -27,10 +24,23 @@ class OriginMiddleware:
     that holds requests back holds the requests with their note.
     """
 
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._guard: PrivateNetworkMiddleware | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> OriginMiddleware:
+        return cls(crawler)
+
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        # Scrapy makes the guard before any start request, but after this middleware.
+        self._guard = self._crawler.get_downloader_middleware(PrivateNetworkMiddleware)
+        if self._guard is not None:
+            self._guard.is_told()
         async for output in start:
             if isinstance(output, Request):
                 output.meta[FREE] = goal(output.url)
+                self._tell(output)
             yield output
 
     async def process_spider_output(
@@ -44,9 +54,9 @@ class OriginMiddleware:
                     meta[FREE] = goal(output.url)
                 elif FREE in meta and meta[FREE] != goal(output.url):
                     meta[FREE] = ""  # copied; what is followed from here must not have it
+                self._tell(output)
             yield output
 
-
-def goal(url: str) -> str:
-    """The place of an http(s) URL; of any other its scheme."""
-    return place_of(url) if is_web(url) else url.partition(":")[0].lower() + ":"
+    def _tell(self, request: Request) -> None:
+        if self._guard is not None:
+            self._guard.note(request)

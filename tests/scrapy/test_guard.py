@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import scrapy
 
 from neardup.errors import ConfigurationError
 from tests.support.crawling import Page, Site, crawl, serve
@@ -20,10 +21,10 @@ from tests.support.resolver import Names
 from tests.support.spiders import Careless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    import scrapy
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from tests.support.crawling import Crawl
@@ -137,6 +138,35 @@ class TestPrivateNetworks:
         done = crawl(spider, settings, start=[f"{site.url}/", f"{inner.url}/"])
 
         assert sorted(urls(done)) == sorted([f"{site.url}/", f"{inner.url}/", f"{inner.url}/other"])
+
+
+class MoreStarts:
+    """Adds start requests that the middleware near the spider does not see."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> MoreStarts:
+        return cls(crawler.settings["MORE_STARTS"])
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for request in start:
+            yield request
+        yield scrapy.Request(self._url)
+
+
+def test_start_requests_of_a_middleware_lead_anywhere(
+    settings: dict[str, Any], site: Site, inner: Site
+) -> None:
+    site.add("/", "start")
+    inner.add("/start", "within", "/next")
+    inner.add("/next", "within, too")
+    more = {"SPIDER_MIDDLEWARES": {MoreStarts: 500}, "MORE_STARTS": f"{inner.url}/start"}
+
+    done = crawl(Careless, settings | more, start=[f"{site.url}/"])
+
+    assert set(urls(done)) == {f"{site.url}/", f"{inner.url}/start", f"{inner.url}/next"}
 
 
 @pytest.mark.parametrize("is_guarded", [False, True])
