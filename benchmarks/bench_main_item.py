@@ -38,12 +38,11 @@ from neardup.address import Address
 from neardup.detection import own_text
 from neardup.detection.headlines import compare_many
 from neardup.detection.own_text import OwnText
-from neardup.detection.rule import Evidence
+from neardup.detection.rule import SURE, Evidence
 from neardup.evaluation.name_scores import CUTS
 from neardup.evaluation.names import NameOptions, judge_names
 from neardup.evaluation.orders import CRAWL, RANDOM
 from neardup.fingerprint import sketch
-from neardup.scrapy.policy import SURE
 from neardup.text.folders import html_files, read_page
 from neardup.text.visible_text import text_of_bytes
 

@@ -177,6 +177,8 @@ class Detector:
         self._next_id = first_id
         self._met = bytearray()
         """By row of a canonical page: pages of its cluster judged by this detector so far, 255 at most."""
+        self._met_surely: set[int] = set()
+        """Rows of canonical pages that were judged by this detector, they or sure duplicates of them."""
 
     def restore(self, remembered: Iterable[StoredPage]) -> int:
         """Take over the pages of earlier crawls, in any order, before the first page is judged; returns their
@@ -291,8 +293,9 @@ class Detector:
             self.no_longer_canonical.add(page_id)
         if found is not None and found.evidence.is_doubtful:
             self.doubts.keep(row, Doubt(page, reading, found.evidence))
-        met = self._meet(found.row if found else row)
-        follow, why = self._follow(found, met, always_follow=always_follow)
+        canonical = found.row if found else row
+        met, repeated = self._meet(canonical), self._has_met(canonical, found)
+        follow, why = self._follow(found, met, repeated=repeated, always_follow=always_follow)
         return self._verdict(
             page,
             row,
@@ -302,7 +305,7 @@ class Detector:
             own_distance=own_distance,
             follow=follow,
             why=why,
-            repeated=met > 0,
+            repeated=repeated and met > 0,
         )
 
     def _verdict(
@@ -415,11 +418,12 @@ class Detector:
         value = reading.fingerprint.value
         canonical = found.row if found else row
         self.set_canonical(row, value, Traits(reading.sketch, reading.headline, digest), canonical=canonical)
+        repeated = self._has_met(canonical, found)
         if found is None:
             self.doubts.drop(row)
             return self._verdict(page, row, Kind.NEW, reading, None, again=True)
         self.doubts.keep(row, Doubt(page, reading, found.evidence))
-        return self._verdict(page, row, Kind.DUPLICATE, reading, found, again=True, repeated=True)
+        return self._verdict(page, row, Kind.DUPLICATE, reading, found, again=True, repeated=repeated)
 
     def _resolve(self, page: Address, row: int, own_distance: int | None, reading: Reading) -> Found | None:
         """Give a page its standing; its canonical page, or None if that is the page itself."""
@@ -545,7 +549,22 @@ class Detector:
         self._met[canonical] = min(met + 1, 255)
         return met
 
-    def _follow(self, found: Found | None, met: int, *, always_follow: bool) -> tuple[bool, str]:
+    def _has_met(self, canonical: int, found: Found | None) -> bool:
+        """Whether this detector has judged a page that stands for a page of a cluster; from now on it has.
+
+        Any page of the cluster stands for a doubtful duplicate. For a sure one stands the canonical page, or
+        another sure duplicate. The canonical page may be from an earlier crawl, and all pages of this crawl
+        may be no more than like it.
+        """
+        if found is not None and not found.evidence.is_sure:
+            return True
+        has_met = canonical in self._met_surely
+        self._met_surely.add(canonical)
+        return has_met
+
+    def _follow(
+        self, found: Found | None, met: int, *, repeated: bool, always_follow: bool
+    ) -> tuple[bool, str]:
         """Whether the links of a page are worth following at once, and the half-sentence that says why of a
         duplicate.
 
@@ -558,6 +577,8 @@ class Detector:
             return True, "; its links are followed at once (start URL)"
         if met < self.options.follow_per_cluster:
             return True, f"; its links are followed at once, as number {met + 1} of its cluster in this crawl"
+        if not repeated:
+            return True, "; its links are followed at once, for this crawl has not had its text"
         return False, "; its links can wait"
 
 

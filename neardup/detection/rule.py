@@ -69,10 +69,22 @@ class Evidence(StrEnum):
         return _CONFIDENCE[self]
 
     @property
+    def is_sure(self) -> bool:
+        """Whether items are dropped, and callbacks not called, because of such a duplicate.
+
+        Without the same headline or text it is not sure: the template of the site may be what is alike.
+        Deferring waits for nothing, because a deferred request is made all the same.
+        """
+        return self.confidence >= SURE
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether the duplicate is judged again when more is known of its site."""
         return self not in {Evidence.TEXT, Evidence.DECISION}
 
+
+SURE = 0.9
+"""Least confidence of a duplicate that is sure."""
 
 _CONFIDENCE = {
     Evidence.DECISION: 1.0,

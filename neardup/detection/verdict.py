@@ -69,8 +69,9 @@ class Verdict:
     """What was found about one page, and what to do with its links.
 
     - ``follow``: whether the links of the page are worth following at once.
-    - ``repeated``: whether a page of the same cluster was judged before in the same crawl. Only then has this
-      crawl the content already.
+    - ``repeated``: whether this crawl has judged a page before that stands for this page. For a doubtful
+      duplicate any page of the cluster does. For a sure one, the canonical page and its sure duplicates do.
+      Only then has this crawl the content already.
     - ``distance``: the Hamming distance to the canonical page.
     - ``resemblance``: the resemblance to the canonical page, estimated from the sketches of both.
     - ``evidence``: why the page is a duplicate.
@@ -132,6 +133,11 @@ class Verdict:
         duplicate.
         """
         return None if self.evidence is None else self.evidence.confidence
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the page is a duplicate for sure: :attr:`Evidence.is_sure`."""
+        return self.evidence is not None and self.evidence.is_sure
 
     @property
     def is_doubtful(self) -> bool:

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 
     from neardup.detection.verdict import Verdict
 
-SURE = 0.9
-"""Least confidence with which items are dropped and callbacks are not called. Without the same headline or
-text it is not enough, because the template of the site may be what is alike. Deferring waits for nothing,
-because a deferred request is made all the same.
-"""
-
 
 class Policy:
     """Decides by ``NEARDUP_ACTION``, for one crawl.
@@ -37,9 +31,7 @@ class Policy:
 
     def drops_items(self, verdict: Verdict | None) -> bool:
         """Whether the items of a page are dropped."""
-        if verdict is None or verdict.confidence is None or not self.action.drops:
-            return False
-        return verdict.repeated and verdict.confidence >= SURE
+        return self.action.drops and verdict is not None and verdict.repeated and verdict.is_sure
 
     def skips_page(self, verdict: Verdict | None) -> bool:
         """Whether the callback is not called at all."""

@@ -15,7 +15,6 @@ from neardup.address import place_of
 from neardup.detection.verdict import Kind
 from neardup.errors import PageTooLarge
 from neardup.scrapy.options import Predict
-from neardup.scrapy.policy import SURE
 from neardup.text.headline import titles_and_headings
 from neardup.urls.soft_404 import MOST_WATCHED, Soft404s, named_in, without_name
 
@@ -195,12 +194,11 @@ class Probes:
             found = self._detector.canonical_like(response.url, self._detector.reader.read_response(response))
         except PageTooLarge:
             return None
-        return found if found is not None and found.evidence.confidence >= SURE else None
+        return found if found is not None and found.evidence.is_sure else None
 
 
 def _cluster(verdict: Verdict) -> int | None:
     """The cluster of a page that stands in it for sure; None: it stands in none."""
     if not verdict.is_duplicate:
         return verdict.page_id
-    assert verdict.confidence is not None
-    return verdict.canonical_id if verdict.confidence >= SURE else None
+    return verdict.canonical_id if verdict.is_sure else None

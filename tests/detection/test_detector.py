@@ -243,6 +243,25 @@ class TestFollowing:
         assert [verdict.repeated for verdict in moved] == [False, True]
         assert [verdict.follow for verdict in moved] == [True, False]
 
+    def test_pages_that_are_only_alike_do_not_stand_for_a_copy(self) -> None:
+        """A second crawl with other session ids: the canonical page of a cluster comes after pages that
+        resemble it.
+        """
+        words = [f"w{number}" for number in range(200)]
+        texts = [" ".join([*words[:number], "other", *words[number + 1 :]]) for number in (20, 60, 100, 140)]
+        earlier = detector()
+        known = earlier.examine_text("canonical", texts[0])
+        later = detector()
+        later.restore([remembered(known)])
+
+        alike = [later.examine_text(f"alike{number}", text) for number, text in enumerate(texts[1:])]
+        copies = [later.examine_text(f"copy{number}", texts[0]) for number in range(2)]
+
+        assert [verdict.canonical_url for verdict in (*alike, *copies)] == ["canonical"] * 5
+        assert [verdict.is_sure for verdict in (*alike, *copies)] == [False, False, False, True, True]
+        assert [verdict.repeated for verdict in (*alike, *copies)] == [False, True, True, False, True]
+        assert [verdict.follow for verdict in copies] == [True, False]
+
 
 class TestVerification:
     """SimHash proposes, the sketches decide."""
