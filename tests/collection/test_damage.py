@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -280,3 +281,56 @@ def test_line_that_is_too_long_is_one_record(
     read_lines = [one for one in found if not isinstance(one, End)]
     assert urls(read_lines) == [f"http://a.example/{number}" for number in (0, 2, 3)]
     assert skips(read_lines) == [(len(lines[0]) + 1, Why.TOO_LARGE)]
+
+
+@pytest.mark.parametrize("number", [0, NUMBER])
+@pytest.mark.parametrize("length", [99_999_999, 99_999_999_999])
+def test_record_that_claims_all_that_follows_hides_nothing(tmp_path: Path, number: int, length: int) -> None:
+    """Of a record that is not read, and of one that is a page; both lengths are more than the file has."""
+    written = warc(PAGES, packed=False)
+    start = written.span(number)[0]
+    head, rest = written.data[:start], written.data[start:]
+    longer = re.sub(rb"(?<=Content-Length: )\d+", str(length).encode(), rest, count=1)
+
+    whole, found = (read(tmp_path / "a", data) for data in (written.data, head + longer))
+
+    assert longer != rest
+    assert [one.detail.partition(" has ")[0] for one in found if isinstance(one, Skipped)] == ["the record"]
+    assert skips(found) == [(start, Why.DAMAGED)]
+    assert len(urls(whole)) - len(urls(found)) == (number > 0)
+
+
+@pytest.mark.parametrize("ending", ["\n", ""])
+def test_quote_that_is_not_closed_is_named(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "feed.csv"
+    rows_of = [
+        "url,html",
+        "http://a.example/1,<p>one",
+        'http://a.example/2,"<p>two',
+        "http://a.example/3,<p>3",
+    ]
+    path.write_text("\n".join(rows_of) + ending)
+    feed = tables.Feed(path, tables.Names(), packed=False, form="csv")
+
+    found = list(feed.records(0, tables.UNKNOWN_SIZE))
+
+    assert urls(found) == ["http://a.example/1"]
+    assert skips(found) == [(1, Why.DAMAGED)]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("text", ["[\n{0},\n{0},\n", "[\n{0},\n{0}", "[{0},"])
+def test_feed_in_json_that_is_cut_off_is_named(tmp_path: Path, text: str, packed: bool) -> None:
+    data = text.replace("{0}", json.dumps({"url": "http://a.example/", "html": "<p>one"})).encode()
+    found = {}
+    for name, content in (("cut", data), ("whole", data.rstrip(b",\n") + b"]\n")):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(content) if packed else content)
+        size = tables.UNKNOWN_SIZE if packed else len(content)
+        feed = tables.JsonLines(path, tables.Names(), packed, size)
+        feed.check()
+        found[name] = list(feed.records(0, size))
+
+    assert urls(found["cut"]) == urls(found["whole"]) == ["http://a.example/"] * text.count("{0}")
+    assert [why for _, why in skips(found["cut"])] == [Why.DAMAGED]
+    assert skips(found["whole"]) == []

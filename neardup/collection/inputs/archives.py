@@ -217,14 +217,16 @@ def warc_records(file: Any, *, quirks: bool) -> Iterator[int | _Raw]:
         yield record.stream_pos
         get = record.headers.get
         kind = get("WARC-Type") or ""
+        content = None
+        if kind in _READ and record.content_length <= MOST_BYTES:
+            content = record.reader.read()
+        # What is not read must be there as well: fastwarc skips to the end of the file without a word.
+        found = record.reader.consume() if content is None else len(content)
+        if found < record.content_length:
+            raise EOFError(f"the record has {found} of {record.content_length} bytes")
         if kind not in _READ:
             yield _UNREAD
             continue
-        content = None
-        if record.content_length <= MOST_BYTES:
-            content = record.reader.read()
-            if len(content) < record.content_length:
-                raise EOFError(f"the record has {len(content)} of {record.content_length} bytes")
         yield _Raw(
             kind=kind,
             url=(get("WARC-Target-URI") or "").strip("<> "),

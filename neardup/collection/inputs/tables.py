@@ -8,6 +8,7 @@ import json
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
@@ -35,11 +36,15 @@ if TYPE_CHECKING:
 UNKNOWN_SIZE = 1 << 40
 _ROWS_AT_ONCE = 64
 _SKIPPED_AT_ONCE = 1 << 20
+_BEGINNING = 64
 _BUFFER = 1 << 20
 """Bytes that are read at once. A line longer than the buffer is put together of pieces."""
 
 _NOT_OF_LINES = b" \t\r\n[],"
 """What a feed in JSON has around the objects of its lines."""
+
+_END_OF_FEED = "\x1eend of the feed\x1e"
+"""A row behind the last one of a feed in CSV: it becomes part of a field whose quote is not closed."""
 
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, csv.Error, etree.XMLSyntaxError, RecursionError)
 
@@ -101,8 +106,10 @@ class JsonLines:
             if start:
                 file.seek(start - 1)
                 place += _skipped_line(file, b"") - 1
+            line = last = b""
             try:
                 while place < end and (line := file.readline(MOST_BYTES)):
+                    last = line.strip() or last
                     if len(line) < MOST_BYTES:
                         if text := line.strip(_NOT_OF_LINES):
                             yield self._record(place, text)
@@ -110,13 +117,21 @@ class JsonLines:
                     else:
                         yield Skipped(place, Why.TOO_LARGE, f"a line of {MOST_BYTES:,} bytes or more")
                         place += len(line) + _skipped_line(file, line)
+                at_end = not line or place >= self.size
+                if at_end and last and not last.endswith(b"]") and self._is_array():
+                    yield Skipped(place, Why.DAMAGED, "the feed is cut off, it does not end with ]")
             except _DAMAGE as exc:
                 yield Skipped(place, Why.DAMAGED, str(exc))
         yield End(place)
 
+    def _is_array(self) -> bool:
+        """Whether the file is a feed in JSON, and not one in JSON Lines."""
+        with _open(self.path, packed=self.packed) as file:
+            return bool(file.read(_BEGINNING).lstrip().startswith(b"["))
+
     def check(self) -> None:
         """Raise ConfigurationError unless the first line is an object with a page."""
-        for found in self.records(0, 2):
+        for found in islice(self.records(0, 2), 1):
             if isinstance(found, Skipped) and found.why is Why.DAMAGED:
                 raise ConfigurationError(f"{self.path} has no JSON object a line: {found.detail}")
         with _open(self.path, packed=self.packed) as file:
@@ -153,8 +168,9 @@ class Feed:
         place = start
         with _open(self.path, packed=self.packed) as file:
             try:
-                for place, row in enumerate(self._rows(file)):
+                for row in self._rows(file):
                     yield self.names.record(place, row)
+                    place += 1
             except _DAMAGE as exc:
                 yield Skipped(place, Why.DAMAGED, str(exc))
         yield End(place)
@@ -173,7 +189,8 @@ class Feed:
         if self.form == "csv":
             csv.field_size_limit(MOST_BYTES)
             lines = iter(lambda: file.readline(MOST_BYTES), b"")
-            yield from csv.DictReader(line.decode("utf-8", "replace") for line in lines)
+            texts = chain((line.decode("utf-8", "replace") for line in lines), [_END_OF_FEED])
+            yield from _dicts(csv.reader(texts))
             return
         for _, item in etree.iterparse(file, tag="item", huge_tree=True, resolve_entities=False):
             yield {field.tag: field.text or "" for field in item}
@@ -222,6 +239,20 @@ class ParquetTable:
                     yield self.names.record(place, row)
                     place += 1
         yield End(place)
+
+
+def _dicts(rows: Iterator[list[str]]) -> Iterator[dict[str, Any]]:
+    """The rows of a feed in CSV, by the names of its first row; ValueError if a quote is not closed."""
+    names: list[str] | None = None
+    for row in rows:
+        if row == [_END_OF_FEED]:
+            return
+        if row and row[-1].endswith(_END_OF_FEED):
+            raise ValueError("a quote is not closed: all behind it is one field")
+        if names is None:
+            names = row or None
+        elif row:
+            yield dict(zip(names, row, strict=False))
 
 
 def _skipped_line(file: BinaryIO, line: bytes) -> int:
