@@ -66,10 +66,13 @@ def test_while_it_closes(backend: str, tmp_path: Path) -> None:
         ground = Ground(prepared(backend, url), tmp_path)
         result = reference(ground, [part])[0][0]
         seconds = ground.seconds_of_closing(part)
-    folder = tmp_path / "killed"
-    folder.mkdir()
-    with new_database(backend, folder) as url:
-        one = kill(Ground(prepared(backend, url), folder), part, result, 0.3 * seconds, 0.0, closing=True)
+    one = None
+    for share in (0.3, 0.1, 0.0):  # the machine may have been busier while the time was measured
+        folder = tmp_path / str(share)
+        folder.mkdir()
+        with new_database(backend, folder) as url:
+            ground = Ground(prepared(backend, url), folder)
+            one = one or kill(ground, part, result, share * seconds, 0.0, closing=True)
 
     assert one is not None
     assert {name: number_of(one, name) for name in ZEROS} == dict.fromkeys(ZEROS, 0), one
