@@ -22,7 +22,7 @@ from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.scrapy.host_ips import HostIpRecord
 from neardup.scrapy.links import AUDITED
-from neardup.scrapy.loop import run_in_thread, sleep
+from neardup.scrapy.loop import run_in_thread, sleep, wake
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
 from neardup.scrapy.outcomes import Outcomes
 from neardup.scrapy.page_links import PageLinkRecord
@@ -57,9 +57,7 @@ _MOST_WAITING = 5_000
 _POLL_SECONDS = 0.05
 
 _SLICE_SECONDS = 0.05
-"""How long the event loop is kept busy at a time with judging all again. Most crawls need no second slice,
-for which an idle engine may wait for five seconds.
-"""
+"""How long the event loop is kept busy at a time with judging all again."""
 
 _GONE_STATUSES = {404, 410}
 
@@ -301,6 +299,8 @@ class NearDuplicates:
             await sleep(0)
             left = self._judge_slice_again(left)
         self._judging_rest = None
+        if not self._is_over:
+            wake(self.crawler)
 
     def _database_away(self, error: StoreError) -> None:
         """Close the crawl, or say that it goes on."""

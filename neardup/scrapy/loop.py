@@ -15,6 +15,8 @@ from twisted.internet.defer import Deferred
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy.crawler import Crawler
+
 
 async def sleep(seconds: float) -> None:
     if is_asyncio_available():
@@ -32,3 +34,14 @@ async def run_in_thread(function: Callable[[], None]) -> None:
         from twisted.internet.threads import deferToThread  # noqa: PLC0415  # installs a reactor on import
 
         await maybe_deferred_to_future(deferToThread(function))
+
+
+def wake(crawler: Crawler) -> None:
+    """Have an idle engine look for work at once.
+
+    Scrapy has no public call for that. Where its slot is not as it was in 2.14 to 2.19, the engine looks at
+    its next heartbeat, up to five seconds later.
+    """
+    nextcall = getattr(getattr(crawler.engine, "_slot", None), "nextcall", None)
+    if nextcall is not None:
+        nextcall.schedule()

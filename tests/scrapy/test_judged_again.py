@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import sqlite3
 from contextlib import closing
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
+from scrapy.core.engine import ExecutionEngine
 from scrapy.http import HtmlResponse, Request
 from scrapy.utils.test import get_crawler
 
@@ -16,6 +18,7 @@ from neardup.address import Address
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
+from neardup.scrapy import extension
 from neardup.scrapy.held import MOST_REQUESTS
 from neardup.scrapy.links import CHAIN, CLUSTER, RELEASED, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
@@ -88,6 +91,25 @@ class TestTemplateSite:
         assert by_evidence == done.neardup("duplicates") <= 2
         lines = [line for line in caplog.messages if line.startswith("Judged again: ")]
         assert len(lines) == done.neardup("judged_again") > 0
+
+    @pytest.mark.timeout(40)
+    def test_the_end_waits_for_no_heartbeat(
+        self, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Judging the rest takes several slices, in which the engine is idle."""
+        clock = count()
+        monkeypatch.setattr(extension, "perf_counter", lambda: 0.6 * extension._SLICE_SECONDS * next(clock))
+        monkeypatch.setattr(extension, "AGAIN", 1)
+        monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 3600.0)
+
+        with serve_site(Template(own=8)) as served:
+            done = crawl(UrlSpider, settings, start=served.start)
+
+        assert done.stats["finish_reason"] == "finished"
+        assert done.neardup("duplicates") > 2
+        assert {item["url"] for item in done.items} == {f"{served.start}"} | {
+            f"{served.start.rstrip('/')}/page/{number}" for number in range(1, 40)
+        }
 
     def test_nothing_is_lost_by_a_crawl_that_is_resumed(
         self, settings: dict[str, Any], tmp_path: Path
