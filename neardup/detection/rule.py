@@ -192,6 +192,10 @@ class Rule:
             return self._under_two_headlines(whole, whole if own.rare is None else own.rare, own)
         if headlines is Likeness.SAME:
             return self._of_one_headline(whole, own)
+        if headlines is Likeness.FILED_APART:
+            # The months of an archive are alike in all but their links, which lead to pages of their own.
+            found = self._of_one_headline(whole, own)
+            return Evidence.RARE if found is Evidence.HEADLINE else found
         is_known = own.is_all or own.beside_cluster is not None
         renumbered = headlines is Likeness.RENUMBERED and is_known
         return self._without_headlines(whole, own, self.least_rare if renumbered else self.verify)

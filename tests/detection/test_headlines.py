@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from neardup.detection.document_frequencies import RARE_PAGES, DocumentFrequencies
-from neardup.detection.headlines import Likeness, are_named_apart, are_renumbered, compare_many
+from neardup.detection.headlines import (
+    Likeness,
+    are_filed_apart,
+    are_named_apart,
+    are_renumbered,
+    compare_many,
+)
 from neardup.text.headline import none, of_texts
 
 HOST, OTHER = "a.example", "b.example"
@@ -221,3 +227,26 @@ def test_a_url_that_is_none_has_no_name() -> None:
     one, two = ((of_texts(f"9.{number}. Arrays"), "http://[a/9.24.html") for number in (24, 25))
     assert not are_named_apart(*one, *two)
     assert not are_renumbered(*one, *two)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "wanted"),
+    [
+        (("Archive 2025/03", "/2025/03/"), ("Archive 2025/04", "/2025/04/"), True),
+        (("Archive 2025/03", "/2025/03/?sid=1"), ("Archive 2025/04", "/2025/04/?sid=2"), True),
+        (("Archive March", "/archive.php?m=march"), ("Archive April", "/archive.php?m=april"), True),
+        (("Archive 03", "/03/index.html"), ("Archive 04", "/04/index.html"), True),
+        # The versions of a page have one name, in folders of their own.
+        (("Blocks, Clang 15", "/15/blocks.html"), ("Blocks, Clang 16", "/16/blocks.html"), False),
+        (("Blocks, Clang 15", "/15/blocks.html?sid=1"), ("Blocks, Clang 16", "/16/blocks.html?sid=2"), False),
+        # A number that is in no URL is a counter's or a visitor's.
+        (("Archive, 17 visits", "/2025/03/"), ("Archive, 18 visits", "/2025/04/"), False),
+        (("Archive", "/2025/03/"), ("Archive", "/2025/04/"), False),
+        (("Archive 03", "http://["), ("Archive 04", "http://["), False),
+    ],
+)
+def test_pages_filed_apart(own: tuple[str, str], other: tuple[str, str], wanted: bool) -> None:
+    one, two = ((of_texts(title), url) for title, url in (own, other))
+
+    assert are_filed_apart(*one, *two) is wanted
+    assert are_filed_apart(*two, *one) is wanted

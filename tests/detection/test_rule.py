@@ -16,6 +16,7 @@ from neardup.errors import ConfigurationError
 RULE = Rule(8)
 SAME, DIFFERENT, UNKNOWN = Likeness.SAME, Likeness.DIFFERENT, Likeness.UNKNOWN
 NAMED_APART, RENUMBERED = Likeness.NAMED_APART, Likeness.RENUMBERED
+FILED_APART = Likeness.FILED_APART
 SHARES = st.floats(0.0, 1.0)
 
 
@@ -47,6 +48,11 @@ SHARES = st.floats(0.0, 1.0)
         (0.99, DIFFERENT, 0.94, False, None),
         (0.83, DIFFERENT, 0.95, False, Evidence.RARE),
         (0.82, DIFFERENT, 1.0, False, None),
+        # The URLs differ like the headlines: as with the same headline, but never sure.
+        (0.7, FILED_APART, 0.7, False, Evidence.RARE),
+        (0.9, FILED_APART, 0.69, False, Evidence.WHOLE),
+        (0.83, FILED_APART, None, False, Evidence.WHOLE),
+        (0.829, FILED_APART, None, False, None),
         # The names of the files differ like the headlines: as with another headline, where anything is known.
         (0.99, NAMED_APART, 0.94, False, None),
         (0.83, NAMED_APART, 0.95, False, Evidence.RARE),
