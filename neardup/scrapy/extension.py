@@ -233,6 +233,8 @@ class NearDuplicates:
             self.outcomes.failed_on(request.url, exc)
         if put_back is None:
             self.policy.links.waits_no_longer(request)
+        else:
+            self.policy.links.put_back(put_back)
         if self.predictions.has_enough:
             self._end_within_budget()
         return put_back

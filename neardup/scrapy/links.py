@@ -14,6 +14,7 @@ from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy.held import Held, HeldRequests, Why
 from neardup.scrapy.options import Action
+from neardup.scrapy.schedulers import has_own_requests_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,6 +123,8 @@ class Links:
         self._held = HeldRequests()
         self._queued: set[int] = set()
         """Deferred requests that are in the queue, whatever other page has led to them."""
+        self._knows_queue = has_own_requests_only(crawler.settings)
+        """Whether a request is known to enter the queue without being told by Scrapy."""
         self._watches_queue = False
         self._last_queued: Request | None = None
         self._released: set[int] = set()
@@ -159,7 +162,6 @@ class Links:
         The longer the chain of deferred requests that led to it, the later. So an endless calendar is read
         from its beginning in both directions, and not to the end of time in one.
         """
-        self._watch_queue()
         alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
         new = self.is_new(fingerprint)
         band: float = OF_DUPLICATES
@@ -176,6 +178,12 @@ class Links:
         self.pass_on(fingerprint)
         if waits and alone:
             self._deferred[fingerprint] = canonical_id
+        if not self._knows_queue:
+            self._watch_queue()
+        elif new:
+            self._queued.add(fingerprint)
+        else:
+            self._deferred.pop(fingerprint, None)  # as in dropped()
         self.crawler.stats.inc_value("neardup/links_deferred")
 
     def withhold(self, request: Request, fingerprint: int) -> None:
@@ -235,8 +243,12 @@ class Links:
             request.dont_filter = False
             return False
         if CLUSTER not in request.meta:
+            if self.action is not Action.RECORD and self._knows_queue and not request.dont_filter:
+                # Also what no page has led to, such as the target of a redirect, is not queued again.
+                self._passed_on.add(request_key(self.crawler, request))
             return False
-        self._watch_queue()  # it may have been deferred in an earlier run, and be put back
+        if not self._knows_queue:
+            self._watch_queue()  # it may have been deferred in an earlier run, and be put back
         fingerprint = request_key(self.crawler, request)
         self._queued.discard(fingerprint)
         if fingerprint not in self._released:
@@ -259,13 +271,21 @@ class Links:
         self.withhold(request, fingerprint)
         return True
 
+    def put_back(self, request: Request) -> None:
+        """Note that a request that has left the queue enters it again."""
+        if self._knows_queue and CLUSTER in request.meta:
+            self._queued.add(request_key(self.crawler, request))
+
     def waits_no_longer(self, request: Request) -> None:
         """Note that a request has left the queue and is not put back."""
         if self._deferred:
             self._deferred.pop(request_key(self.crawler, request), None)
 
     def _watch_queue(self) -> None:
-        """Have Scrapy tell of links that enter the queue: not before one is deferred, since it takes time."""
+        """Have Scrapy tell of links that enter the queue, if the queue may hold what this run has not met.
+
+        Not before one is deferred: each link costs two signals.
+        """
         if not self._watches_queue:
             self._watches_queue = True
             self.crawler.signals.connect(self.scheduled, signal=signals.request_scheduled)
@@ -310,8 +330,8 @@ class PageLinks:
     def lets_pass(self, request: Request) -> bool:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
         links, verdict = self._links, self.verdict
-        meta = request.meta
-        same_page = request.url.partition("#")[0] in self._own_urls
+        meta, url = request.meta, request.url
+        same_page = (url.partition("#")[0] if "#" in url else url) in self._own_urls
         is_link = not same_page and self._is_link(request)
         if not same_page:
             # Copied from the response's, they would be counted for the wrong cluster.
@@ -322,12 +342,14 @@ class PageLinks:
                 meta[AUDITED] = self._audited
         if is_link and links.marks and meta.get("neardup") is not False:
             meta[BAND] = 0
+        if links.action is Action.RECORD:
+            return True  # nothing is held back, so nobody asks whether it was made before
         fingerprint = request_key(links.crawler, request)
         new = links.is_new(fingerprint)
         if new:
-            self._new.append(request.url)
-        waits = verdict is not None and not verdict.follow and links.action is not Action.RECORD
-        if not waits or not is_link or host_of(request.url) != host_of(self._response.url):
+            self._new.append(url)
+        waits = verdict is not None and not verdict.follow
+        if not waits or not is_link or host_of(url) != host_of(self._response.url):
             links.pass_on(fingerprint)
             return True
         assert verdict is not None

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy.core.scheduler import Scheduler
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.misc import load_object
 
 from neardup.scrapy.options import Predict
@@ -30,6 +31,16 @@ def has_priorities(settings: BaseSettings) -> bool:
         return False
     queue = load_object(settings.get("SCHEDULER_QUEUE_CLASS") or _PRIORITY_QUEUE_OF_SCRAPY_REDIS)
     return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
+
+
+def has_own_requests_only(settings: BaseSettings) -> bool:
+    """Whether queue and duplicates filter are Scrapy's own and know no requests but those of this run.
+
+    Then a link enters the queue if this run has not met it before, and nobody needs to be asked.
+    """
+    filters = load_object(settings["DUPEFILTER_CLASS"])
+    is_own = getattr(filters, "request_seen", None) is RFPDupeFilter.request_seen
+    return is_own and is_of_scrapy(load_object(settings["SCHEDULER"])) and not settings["JOBDIR"]
 
 
 def can_be_audited(crawler: Crawler, predict: Predict) -> bool:

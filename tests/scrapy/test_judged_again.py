@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
+from scrapy import signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.http import HtmlResponse, Request
 from scrapy.utils.test import get_crawler
@@ -153,15 +154,19 @@ def response() -> HtmlResponse:
 
 
 class TestReleasedLinks:
-    @pytest.fixture
-    def links(self) -> Links:
-        return Links(get_crawler(Callbacks), Action.DEFER, EndlessWatch(3))
+    @pytest.fixture(params=["of this run", "of earlier runs, too"])
+    def links(self, request: pytest.FixtureRequest, tmp_path: Path) -> Links:
+        """With a queue that holds requests of this run only, or of earlier ones as well."""
+        settings = {"JOBDIR": str(tmp_path)} if request.param == "of earlier runs, too" else {}
+        return Links(get_crawler(Callbacks, settings), Action.DEFER, EndlessWatch(3))
 
-    def defer(self, links: Links, verdict: Verdict, name: str = "next") -> Request:
-        """A link of a duplicate, on its way into the queue."""
+    def defer(self, links: Links, verdict: Verdict, name: str = "next", *, seen: bool = False) -> Request:
+        """A link of a duplicate, on its way into the queue; with ``seen``, Scrapy does not take it again."""
         request = Request(f"http://shop.example/{name}", priority=7, meta={"kept": 1})
         assert PageLinks(links, response(), verdict).lets_pass(request)
-        links.scheduled(request)
+        links.crawler.signals.send_catch_log(signals.request_scheduled, request=request)
+        if seen:
+            links.crawler.signals.send_catch_log(signals.request_dropped, request=request)
         return request
 
     def test_in_its_turn_with_what_it_came_with(self, links: Links) -> None:
@@ -185,15 +190,25 @@ class TestReleasedLinks:
         assert links.release(2, 1) == []
 
     def test_not_if_scrapy_has_made_it_before(self, links: Links) -> None:
-        waiting = self.defer(links, duplicate())
-        links.dropped(waiting)
+        links.has_been_released(Request("http://shop.example/next"))  # such as the target of a redirect
+        self.defer(links, duplicate(), seen=True)
 
         assert links.release(2, 1) == []
+        assert links.still_deferred == 0
+
+    def test_what_was_put_back(self, links: Links) -> None:
+        waiting = self.defer(links, duplicate())
+        assert not links.has_been_released(waiting)
+        links.crawler.signals.send_catch_log(signals.request_scheduled, request=waiting)
+        links.put_back(waiting)
+
+        (released,) = links.release(2, 1)
+
+        assert released.url == waiting.url
 
     def test_what_another_duplicate_has_led_to_before(self, links: Links) -> None:
         first = self.defer(links, duplicate(page_id=3))
-        second = self.defer(links, duplicate())
-        links.dropped(second)
+        self.defer(links, duplicate(), seen=True)
 
         (released,) = links.release(2, 1)
 

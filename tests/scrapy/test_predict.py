@@ -38,7 +38,7 @@ from neardup.scrapy.links import (
 )
 from neardup.scrapy.options import Action, Options, Predict
 from neardup.scrapy.predictions import BANDS, Predictions
-from neardup.scrapy.schedulers import has_priorities
+from neardup.scrapy.schedulers import has_own_requests_only, has_priorities
 from neardup.store.figures import curve
 from neardup.store.store import Store
 from neardup.urls import dropping
@@ -295,8 +295,7 @@ class TestNeverTouched:
             evidence=Evidence.WHOLE,
         )
         object.__setattr__(doubtful, "follow", False)
-        PageLinks(links, self.response(), doubtful).lets_pass(request := Request(KNOWN))
-        links.scheduled(request)
+        PageLinks(links, self.response(), doubtful).lets_pass(Request(KNOWN))
 
         (released,) = links.release(2, cluster=None)
 
@@ -481,6 +480,18 @@ class TestSchedulers:
             pytest.importorskip("scrapy_redis")
 
         assert has_priorities(Settings(settings)) == ordered
+
+    @pytest.mark.parametrize(
+        ("settings", "own"),
+        [
+            ({}, True),
+            ({"JOBDIR": "job"}, False),
+            ({"SCHEDULER": NoPriorities}, False),
+            ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, False),
+        ],
+    )
+    def test_requests_of_other_runs(self, settings: dict[str, Any], own: bool) -> None:
+        assert has_own_requests_only(Settings(settings)) == own
 
     def test_without_priorities_predictions_are_recorded(self, caplog: pytest.LogCaptureFixture) -> None:
         crawler = get_crawler(Callbacks, {"SCHEDULER": NoPriorities})
