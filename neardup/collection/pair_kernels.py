@@ -16,13 +16,7 @@ from neardup.collection.rare_places import BESIDE
 from neardup.detection import own_text
 from neardup.detection.document_frequencies import RARE_PAGES
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
-from neardup.detection.headlines import (
-    Likeness,
-    are_filed_apart,
-    are_named_apart,
-    are_renumbered,
-    compare_many,
-)
+from neardup.detection.headlines import Likeness, are_named_apart, are_renumbered, compare_many
 from neardup.detection.rule import Own
 from neardup.parquet import arrow_module
 from neardup.text import headline as headlines
@@ -207,9 +201,7 @@ class Judgement:
         kinds = np.stack([_flags(batch["is_all_rare"]), _flags(batch["is_article"])], axis=1)
         likenesses = self._likenesses(batch)
         unknown = np.flatnonzero(likenesses == Likeness.UNKNOWN.value)
-        same = np.flatnonzero(likenesses == Likeness.SAME.value)
         likenesses[_rows_of(batch, unknown, are_renumbered)] = Likeness.RENUMBERED.value
-        likenesses[_rows_of(batch, same, are_filed_apart)] = Likeness.FILED_APART.value
         found = self._columns(likenesses, wholes, rares, kinds)
         matched = np.logical_or.reduce([one != np.array(None) for one in found])
         apart = _rows_of(batch, np.flatnonzero(matched), are_named_apart)

@@ -45,8 +45,8 @@ class Likeness(Enum):
     """A word differs that is common, or a number, and the names of the files differ in the same word."""
     RENUMBERED = 4
     """Only the numbers of chapters or sections differ, and the files have one name."""
-    FILED_APART = 5
-    """As ``SAME``, but a word differs that is common, or a number, and the URLs differ in the same word."""
+    REWORDED = 5
+    """As ``SAME``, but each headline has a word, common or a number, that the other has not."""
 
 
 _LIKENESSES = {each.value: each for each in Likeness}
@@ -72,6 +72,9 @@ def compare_many(
     says little: it may be that of a version, a chapter or a visitor, but also that of a product. So does the
     name of a month or a weekday. A title that many pages have says nothing either. Then the headings are
     compared.
+
+    "Shirt, red" and "Shirt, black" differ in words that are common in a shop, and "Archive 2025/03" and
+    "Archive 2025/04" in numbers. Such headlines are reworded. "Shirt, red" and "Shirt, red (print)" are not.
     """
     found = np.empty(len(others), dtype=np.int8)
     own_site = frequencies.site(own_host)
@@ -80,6 +83,11 @@ def compare_many(
         places_of.setdefault(host, []).append(place)
     for host, places in places_of.items():
         found[places] = frequency_kernels.likenesses(own, own_site, others[places], frequencies.site(host))
+    same = np.flatnonzero(found == Likeness.SAME.value)
+    for place in same[(others[same] != own).any(axis=1)].tolist():
+        mine, theirs, _ = _words_apart(own, others[place])
+        if mine and theirs:
+            found[place] = Likeness.REWORDED.value
     return [_LIKENESSES[code] for code in found.tolist()]
 
 
@@ -97,28 +105,6 @@ def are_named_apart(one: Headline, url: str, other: Headline, other_url: str) ->
     mine, theirs, _ = _words_apart(one, other)
     words = mine | theirs
     return bool(words) and not words.isdisjoint(_name_words(url) ^ _name_words(other_url))
-
-
-def are_filed_apart(one: Headline, url: str, other: Headline, other_url: str) -> bool:
-    """Whether the headlines of two pages differ in a word in which their URLs differ, too; folders and
-    queries count.
-
-    So do "Archive 2025/03" at ``2025/03/`` and "Archive 2025/04" at ``2025/04/``. The links of such pages may
-    be all that tells them apart. Folders say nothing of files of one name: those are versions of one page.
-    """
-    if one.tobytes() == other.tobytes():
-        return False
-    (path, query), (other_path, other_query) = _path_and_query(url), _path_and_query(other_url)
-    has_one_name = _have_one_name(path, other_path)
-    if has_one_name and query == other_query:
-        return False  # so it is with most versions of a page
-    apart = _path_words(query) ^ _path_words(other_query)
-    if not has_one_name:
-        apart = (_path_words(path) | _path_words(query)) ^ (
-            _path_words(other_path) | _path_words(other_query)
-        )
-    mine, theirs, _ = _words_apart(one, other)
-    return not (mine | theirs).isdisjoint(apart)
 
 
 def are_renumbered(one: Headline, url: str, other: Headline, other_url: str) -> bool:
@@ -157,7 +143,7 @@ def _path_and_query(url: str) -> tuple[str, str]:
 
 
 def _path_words(path: str) -> frozenset[int]:
-    """The words of a path with its folders, or of a query, hashed as those of headlines are."""
+    """The words of a path with its folders, hashed as those of headlines are."""
     text = unquote(path[-_MOST_CHARACTERS:]).replace("_", " ")
     return frozenset(map(headline.word_hash, words(text)))
 

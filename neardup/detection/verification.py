@@ -14,13 +14,7 @@ from neardup.address import Address, host_of
 from neardup.detection import own_text
 from neardup.detection.decisions import Decisions
 from neardup.detection.document_frequencies import DocumentFrequencies
-from neardup.detection.headlines import (
-    Likeness,
-    are_filed_apart,
-    are_named_apart,
-    are_renumbered,
-    compare_many,
-)
+from neardup.detection.headlines import Likeness, are_named_apart, are_renumbered, compare_many
 from neardup.detection.own_text import OwnText
 from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.detection.verdict import Found
@@ -155,8 +149,6 @@ class Comparison:
             own = self._own_beside(row, stored[place], whole, float(rares[place]))
             if likeness is Likeness.UNKNOWN and are_renumbered(self._headline, self._page.url, headline, url):
                 likeness = Likeness.RENUMBERED  # noqa: PLW2901
-            elif likeness is Likeness.SAME and are_filed_apart(self._headline, self._page.url, headline, url):
-                likeness = Likeness.FILED_APART  # noqa: PLW2901
             evidence = rule.evidence(whole, likeness, own)
             if evidence is not None and are_named_apart(self._headline, self._page.url, headline, url):
                 evidence = rule.evidence(whole, Likeness.NAMED_APART, own)

@@ -16,7 +16,7 @@ from neardup.errors import ConfigurationError
 RULE = Rule(8)
 SAME, DIFFERENT, UNKNOWN = Likeness.SAME, Likeness.DIFFERENT, Likeness.UNKNOWN
 NAMED_APART, RENUMBERED = Likeness.NAMED_APART, Likeness.RENUMBERED
-FILED_APART = Likeness.FILED_APART
+REWORDED = Likeness.REWORDED
 SHARES = st.floats(0.0, 1.0)
 
 
@@ -32,13 +32,17 @@ SHARES = st.floats(0.0, 1.0)
         # All of it is rare: the whole is what is rare.
         (0.83, UNKNOWN, None, True, Evidence.RARE),
         (0.829, UNKNOWN, None, True, None),
-        # The same headline: either is enough, but what is rare must agree to be sure.
+        # The same headline: either is enough, but next to all of what is rare must agree to be sure.
         (0.83, SAME, None, False, Evidence.WHOLE),
         (0.9, SAME, 0.69, False, Evidence.WHOLE),
         (0.89, SAME, 0.69, False, None),
-        (0.83, SAME, 0.7, False, Evidence.HEADLINE),
-        (0.5, SAME, 0.7, False, Evidence.HEADLINE),
-        (0.7, SAME, None, True, Evidence.HEADLINE),
+        (0.83, SAME, 0.7, False, Evidence.RARE),
+        (0.5, SAME, 0.7, False, Evidence.RARE),
+        (0.7, SAME, None, True, Evidence.RARE),
+        (0.99, SAME, 0.94, False, Evidence.RARE),
+        (0.94, SAME, None, True, Evidence.RARE),
+        (0.5, SAME, 0.95, False, Evidence.HEADLINE),
+        (0.95, SAME, None, True, Evidence.HEADLINE),
         (0.7, SAME, None, False, None),
         (0.7, SAME, 0.69, False, None),
         (0.69, SAME, None, True, None),
@@ -48,11 +52,12 @@ SHARES = st.floats(0.0, 1.0)
         (0.99, DIFFERENT, 0.94, False, None),
         (0.83, DIFFERENT, 0.95, False, Evidence.RARE),
         (0.82, DIFFERENT, 1.0, False, None),
-        # The URLs differ like the headlines: as with the same headline, but never sure.
-        (0.7, FILED_APART, 0.7, False, Evidence.RARE),
-        (0.9, FILED_APART, 0.69, False, Evidence.WHOLE),
-        (0.83, FILED_APART, None, False, Evidence.WHOLE),
-        (0.829, FILED_APART, None, False, None),
+        # Each headline has a common word that the other has not: as with the same headline, but never sure.
+        (0.7, REWORDED, 0.7, False, Evidence.RARE),
+        (1.0, REWORDED, 1.0, False, Evidence.RARE),
+        (0.9, REWORDED, 0.69, False, Evidence.WHOLE),
+        (0.83, REWORDED, None, False, Evidence.WHOLE),
+        (0.829, REWORDED, None, False, None),
         # The names of the files differ like the headlines: as with another headline, where anything is known.
         (0.99, NAMED_APART, 0.94, False, None),
         (0.83, NAMED_APART, 0.95, False, Evidence.RARE),

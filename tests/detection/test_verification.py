@@ -215,9 +215,11 @@ def test_of_many_candidates_the_one_with_the_headline_is_taken() -> None:
     assert all(verdict.kind is Kind.NEW for verdict in examined(detector, pages).values())
 
     copy = detector.examine_html(f"{HOST}/copy", pages["31"].replace("own31x7", "changed"))
+    longer = detector.examine_html(f"{HOST}/longer", f"{pages['41']} printed")
 
-    assert copy.canonical_url == f"{HOST}/31"
-    assert copy.evidence is Evidence.HEADLINE
+    assert (copy.canonical_url, longer.canonical_url) == (f"{HOST}/31", f"{HOST}/41")
+    # One word of twenty is another one: not surely a copy.
+    assert (copy.evidence, longer.evidence) == (Evidence.RARE, Evidence.HEADLINE)
 
 
 def test_a_long_menu_makes_no_title_a_common_one() -> None:

@@ -15,13 +15,7 @@ from neardup.collection import bands, clusters, dataset, rare_places
 from neardup.detection.detector import DetectorOptions
 from neardup.detection.document_frequencies import DocumentFrequencies
 from neardup.detection.frequency_kernels import MOST_COUNT, whole_keys, word_keys
-from neardup.detection.headlines import (
-    Likeness,
-    are_filed_apart,
-    are_named_apart,
-    are_renumbered,
-    compare_many,
-)
+from neardup.detection.headlines import Likeness, are_named_apart, are_renumbered, compare_many
 from neardup.detection.own_text import FEWEST_PLACES, LEAST_WHOLE, SHARP_PLACES, OwnText
 from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.fingerprint import sketch
@@ -248,8 +242,6 @@ def _evidence(order: Sequence[Row], pair: _Pair, own: Own, choice: Choice) -> st
     likeness = pair.likeness
     if likeness is Likeness.UNKNOWN and are_renumbered(*one, *other):
         likeness = Likeness.RENUMBERED
-    elif likeness is Likeness.SAME and are_filed_apart(*one, *other):
-        likeness = Likeness.FILED_APART
     evidence = choice.rule.evidence(pair.whole, likeness, own)
     if evidence is not None and are_named_apart(*one, *other):
         return choice.rule.evidence(pair.whole, Likeness.NAMED_APART, own)
