@@ -20,6 +20,8 @@ from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
+from neardup.scrapy import left_out
+from neardup.scrapy.had import Had
 from neardup.scrapy.host_ips import HostIpRecord
 from neardup.scrapy.links import AUDITED
 from neardup.scrapy.loop import run_in_thread, sleep, wake
@@ -96,6 +98,8 @@ class NearDuplicates:
         self.policy.links.audit = self.predictions.audit
         if self.predictions.predict is Predict.DROP:
             self.policy.links.copy_read = self.predictions.copy_read
+        if action.drops:
+            self.policy.had = Had(self.predictions.expects_copy)
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
         self._ips = HostIpRecord(recorder)
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
@@ -105,6 +109,8 @@ class NearDuplicates:
         self._judging_rest: Deferred[None] | None = None
         self._has_judged_all = False
         self._is_over = False
+        self._too_late: list[Request] = []
+        """Requests to make after all that were found when the crawl was over."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicates:
@@ -177,6 +183,16 @@ class NearDuplicates:
         if response.meta.get(AUDITED):
             self.predictions.audited(response.meta[AUDITED], verdict)
         return verdict
+
+    def skips_page(self, response: Response, verdict: Verdict) -> bool:
+        """Whether the callback of a page is not called. What the page has beside its text is noted."""
+        try:
+            self.policy.look_at(response, verdict)
+            return self.policy.skips_page(verdict, response)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
+            self.outcomes.failed_on(response.url, exc)
+            self.policy.keep(response)
+            return False
 
     def _examine(self, response: Response) -> Verdict:
         if not isinstance(response, HtmlResponse):
@@ -261,10 +277,12 @@ class NearDuplicates:
             self.outcomes.failed_on(response.url, exc)
 
     def _queue(self, requests: list[Request]) -> None:
+        if self._is_over:
+            self._too_late += requests
+            return
         for request in requests:
-            if not self._is_over:
-                assert self.crawler.engine is not None
-                self.crawler.engine.crawl(request)
+            assert self.crawler.engine is not None
+            self.crawler.engine.crawl(request)
 
     def _judge_again(self, url: str) -> None:
         try:
@@ -280,9 +298,13 @@ class NearDuplicates:
         self._learn(verdict)
         self.predictions.corrected(verdict)
         if verdict.is_duplicate:
-            return
-        self._doubtful.correct(verdict)
-        released = self.policy.links.release(verdict.page_id, cluster)
+            if verdict.is_sure:
+                return
+            # What is dropped must be sure, and the page has been found to be less sure than it seemed.
+            released = self.policy.links.release_page(verdict.page_id)
+        else:
+            self._doubtful.correct(verdict)
+            released = self.policy.links.release(verdict.page_id, cluster)
         for request in released:
             self.predictions.forget(request)
         self._queue(released)
@@ -359,6 +381,7 @@ class NearDuplicates:
         self.recorder.start()
         # With a job directory, Scrapy has given the spider its state by now.
         self.predictions.go_on(getattr(spider, "state", {}))
+        self._queue(left_out.take(self.crawler))
 
     def spider_idle(self, spider: Spider) -> None:
         """Before the crawl ends, make the requests that were held back in error."""
@@ -383,6 +406,9 @@ class NearDuplicates:
             self.detector.doubts.all_are_due()
             await self._judge_rest_again(len(self.detector.doubts))
         self.predictions.ended()
+        if reason != "finished":
+            # What is doubtful is not judged again in the next run, which has not read these pages.
+            left_out.keep(self.crawler, [*self._too_late, *self.policy.links.unheard()])
         await self.recorder.stop()
         try:
             await run_in_thread(lambda: self.recorder.close(reason, self.outcomes.counts))

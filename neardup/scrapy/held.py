@@ -7,6 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request
 
 MOST_REQUESTS = 10_000
@@ -49,8 +51,14 @@ class HeldRequests:
         while self._number > MOST_REQUESTS:
             self._number -= len(self._pages.popitem(last=False)[1])
 
-    def pop(self, page_id: int) -> dict[int, Held]:
-        """The requests of a page, which are forgotten by that."""
+    def __iter__(self) -> Iterator[Held]:
+        return (held for of_page in self._pages.values() for held in of_page.values())
+
+    def pop(self, page_id: int, why: Why | None = None) -> dict[int, Held]:
+        """The requests of a page, or those kept for one reason, which are forgotten by that."""
         of_page = self._pages.pop(page_id, {})
-        self._number -= len(of_page)
-        return of_page
+        popped = {key: held for key, held in of_page.items() if why in {None, held.why}}
+        self._number -= len(popped)
+        if len(popped) < len(of_page):
+            self._pages[page_id] = {key: held for key, held in of_page.items() if key not in popped}
+        return popped

@@ -127,6 +127,10 @@ class Links:
         """Whether a request is known to enter the queue without being told by Scrapy."""
         self._watches_queue = False
         self._last_queued: Request | None = None
+        self.made_again: set[int] = set()
+        """Pages by id that were fetched again, because their items were dropped in error, or without being
+        sure.
+        """
         self._released: set[int] = set()
         """Requests that were made after all, while their deferred copies are in the queue."""
 
@@ -219,6 +223,7 @@ class Links:
         for fingerprint, held in self._held.pop(page_id).items():
             if held.why is Why.UNHEARD:
                 stats.inc_value("neardup/pages_fetched_again")
+                self.made_again.add(page_id)
             else:
                 if held.why is Why.WITHHELD:
                     stats.inc_value("neardup/links_withheld", -1)
@@ -227,6 +232,18 @@ class Links:
                 self._count_released(fingerprint, held.request)
             found.append(_released(held))
         return found
+
+    def release_page(self, page_id: int) -> list[Request]:
+        """The request of a page that is to be fetched again, because it is a duplicate, but no sure one."""
+        unheard = self._held.pop(page_id, Why.UNHEARD)
+        if unheard:
+            self.crawler.stats.inc_value("neardup/pages_fetched_again")
+            self.made_again.add(page_id)
+        return [_released(held) for held in unheard.values()]
+
+    def unheard(self) -> list[Request]:
+        """The requests of the pages that lost their items or callbacks, as far as that is doubtful."""
+        return [_released(held) for held in self._held if held.why is Why.UNHEARD]
 
     def _count_released(self, fingerprint: int, request: Request) -> None:
         self.crawler.stats.inc_value("neardup/links_undeferred")
@@ -398,7 +415,7 @@ class PageLinks:
         return not (
             request.dont_filter
             or request.method != "GET"
-            or (request.callback != self._callback and _carries_an_item(request))
+            or (request.callback != self._callback and carries_an_item(request))
         )
 
 
@@ -408,7 +425,8 @@ def _released(held: Held) -> Request:
     return held.request.replace(priority=held.priority, dont_filter=True, meta=meta | {RELEASED: True})
 
 
-def _carries_an_item(request: Request) -> bool:
+def carries_an_item(request: Request) -> bool:
+    """Whether a request is to complete an item."""
     return any(_is_item(value) for value in (*request.cb_kwargs.values(), *request.meta.values()))
 
 

@@ -68,7 +68,7 @@ class NearDuplicateMiddleware:
         # The verdict is found and the page inserted in this one synchronous call. With an await between
         # look-up and insert, two copies that arrive together would both be new.
         verdict = self.neardup.judge_response(response)
-        if verdict is not None and self.neardup.policy.skips_page(verdict):
+        if verdict is not None and self.neardup.skips_page(response, verdict):
             self.neardup.policy.hold_page(response, verdict)
             self.neardup.store_links(response, verdict)
             raise NearDuplicatePage(response, verdict)
@@ -95,7 +95,7 @@ class NearDuplicateMiddleware:
         verdict = get_verdict(response)
         # All items of a page are dropped or none, even if the verdict is corrected in between: then the page
         # is fetched again.
-        dropped_as = verdict if self.neardup.policy.drops_items(verdict) else None
+        dropped_as = verdict if self.neardup.policy.drops_items(verdict, response) else None
         if dropped_as is not None:
             self.neardup.policy.hold_page(response, dropped_as)
         links = self.neardup.policy.links_of(response, verdict)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from neardup.detection.endless import EndlessWatch
-from neardup.scrapy.links import Links, PageLinks
+from neardup.scrapy.links import Links, PageLinks, carries_an_item
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:
@@ -14,29 +15,61 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from neardup.detection.verdict import Verdict
+    from neardup.scrapy.had import Had
 
 
 class Policy:
     """Decides by ``NEARDUP_ACTION``, for one crawl.
 
-    A duplicate loses its items or its callback only if the verdict is sure and this crawl has had a page of
-    the cluster before.
+    A duplicate loses its items or its callback only if all of this holds:
+
+    - The verdict is sure, and this crawl has had the content.
+    - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
+    - Its request carries no item that the page is to complete.
+    - The page was not fetched a second time because it had lost its items in error.
     """
 
     def __init__(self, crawler: Crawler, action: Action, endless_after: int) -> None:
         self.action = action
         self.links = Links(crawler, action, EndlessWatch(endless_after))
+        self.had: Had | None = None
+        """What the crawl has had beside texts; set if items are dropped."""
+        self._kept: WeakSet[Response] = WeakSet()
         self._items: dict[int, tuple[object, Verdict]] = {}
         """Items to drop, on their way to the pipeline, by ``id()``: items need not be hashable."""
 
-    def drops_items(self, verdict: Verdict | None) -> bool:
-        """Whether the items of a page are dropped."""
-        return self.action.drops and verdict is not None and verdict.repeated and verdict.is_sure
+    def look_at(self, response: Response, verdict: Verdict) -> None:
+        """Take note of what a page has beside its text, before its callback is called."""
+        if self.had is None or verdict.page_id is None:
+            return
+        request = response.request
+        if self.had.has_more(response, verdict) or (request is not None and carries_an_item(request)):
+            self.keep(response)
 
-    def skips_page(self, verdict: Verdict | None) -> bool:
+    def keep(self, response: Response) -> None:
+        """Have a page keep its items and its callback, whatever its verdict."""
+        self._kept.add(response)
+
+    def drops_items(self, verdict: Verdict | None, response: Response | None = None) -> bool:
+        """Whether the items of a page are dropped; the page of an item that is judged has no response."""
+        return (
+            self.action.drops
+            and verdict is not None
+            and verdict.repeated
+            and verdict.is_sure
+            and response not in self._kept
+            and verdict.page_id not in self.links.made_again
+        )
+
+    def skips_page(self, verdict: Verdict, response: Response) -> bool:
         """Whether the callback is not called at all."""
-        skips = self.action is Action.SKIP and self.drops_items(verdict)
-        return skips and verdict is not None and not verdict.follow
+        if self.action is not Action.SKIP or self.had is None or verdict.page_id is None:
+            return False
+        skips = self.drops_items(verdict, response) and not verdict.follow
+        if skips and not self.had.leads_on(response, verdict):
+            return True
+        self.had.heard(response, verdict)
+        return False
 
     def links_of(self, response: Response, verdict: Verdict | None) -> PageLinks:
         """What to do with the requests of one page."""

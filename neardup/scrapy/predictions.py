@@ -341,6 +341,10 @@ class Predictions:
         self._count_requeued(found)
         return found
 
+    def expects_copy(self, url: str) -> bool:
+        """Whether the page of a URL is predicted to be a copy."""
+        return self._predict(url) is not None
+
     @property
     def _learned_so_far(self) -> tuple[int, int]:
         """What differs after a change in what was learned that may speak for a dropped request."""

@@ -143,6 +143,7 @@ class TestActions:
                 called.append(response.url)
                 yield from super().parse(response)
 
+        copied_site.add("/article?print=1", f"<h1>How geese fly</h1>{WORDS}", "/more")
         done = crawl(Listening, settings | {"NEARDUP_ACTION": "skip"}, start=copied_site.url)
 
         assert len(called) == 3
@@ -162,6 +163,7 @@ class TestActions:
             def failed(self, failure: Any) -> None:
                 failures.append(f"{failure.type.__name__}: {failure.value}")
 
+        copied_site.add("/article?print=1", f"<h1>How geese fly</h1>{WORDS}", "/more")
         crawl(WithErrback, settings | {"NEARDUP_ACTION": "skip"}, start=copied_site.url)
 
         assert len(failures) == 1

@@ -1,0 +1,88 @@
+"""What a crawl has had of pages beside their texts: before a page is dropped, nothing of it may be new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.http import HtmlResponse
+
+from neardup.address import host_of, may_be_one_site
+from neardup.detection.rule import Evidence
+from neardup.text.anchors import links
+from neardup.text.beside import beside, data, link_names, title
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from scrapy.http import Response
+
+    from neardup.detection.verdict import Verdict
+
+MOST_REMEMBERED = 1_000_000
+"""Names and links that are remembered, some 100 MB. When there are more, all are forgotten: then fewer pages
+are dropped, and none is lost.
+"""
+
+
+class Had:
+    """Names of media, by cluster, and links of the pages whose callbacks this crawl has called."""
+
+    def __init__(self, expects_copy: Callable[[str], bool]) -> None:
+        """``expects_copy`` tells of a URL whether its page is predicted to be a copy."""
+        self._expects_copy = expects_copy
+        self._names: set[int] = set()
+        self._links: set[int] = set()
+
+    def has_more(self, response: Response, verdict: Verdict) -> bool:
+        """Whether a page has media or files that no page of its cluster had; from now on one has.
+
+        Under the very text of another page, another title and other data for scripts count as well.
+        """
+        if not isinstance(response, HtmlResponse):
+            return False
+        root = response.selector.root
+        names = beside(response.url, root, links(response.url, root))
+        has_more = self._new(self._names, self._of_cluster(verdict, names))
+        told = [f"title {title(root)}", *(f"data {each}" for each in data(root))]
+        is_told = self._new(self._names, self._of_cluster(verdict, told))
+        return has_more or (is_told and verdict.evidence is Evidence.TEXT)
+
+    def leads_on(self, response: Response, verdict: Verdict) -> bool:
+        """Whether a page has links that this crawl may not have had, if its callback is not called.
+
+        Under the very text of another page, links of the same names lead to the same. Other links must have
+        been met, or must be predicted to lead to copies.
+        """
+        own = self._links_of(response)
+        if verdict.evidence is Evidence.TEXT:
+            known = self._of_cluster(verdict, link_names(own))
+            return not self._names.issuperset(known)
+        return any(hash(link) not in self._links and not self._expects_copy(link) for link in own)
+
+    def heard(self, response: Response, verdict: Verdict) -> None:
+        """Take note of the links of a page whose callback is called."""
+        own = self._links_of(response)
+        self._new(self._names, self._of_cluster(verdict, link_names(own)))
+        self._new(self._links, map(hash, own))
+
+    def _links_of(self, response: Response) -> Collection[str]:
+        """The links of a page to its own site."""
+        if not isinstance(response, HtmlResponse):
+            return ()
+        host = host_of(response.url)
+        found = links(response.url, response.selector.root)
+        return [link for link in found if may_be_one_site(host_of(link), host)]
+
+    @staticmethod
+    def _of_cluster(verdict: Verdict, names: Iterable[str]) -> set[int]:
+        cluster = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
+        return {hash((cluster, name)) for name in names}
+
+    @staticmethod
+    def _new(known: set[int], found: Iterable[int]) -> bool:
+        """Whether something of ``found`` was not known; from now on it is."""
+        new = set(found) - known
+        if len(known) + len(new) > MOST_REMEMBERED:
+            known.clear()
+        known |= new
+        return bool(new)

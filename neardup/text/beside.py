@@ -1,0 +1,82 @@
+"""What a page has beside its visible text: a title, media, files to download, and data for scripts.
+
+Photos without captions, or downloads, may stand on pages of one text. What tells such pages apart is here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from neardup.address import host_of, is_web
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lxml import etree
+
+_MEDIA = ("img", "source", "video", "audio", "embed", "iframe", "object", "input")
+_ADDRESSES = ("src", "data-src", "data")
+
+_FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+"""The ending of a name that is no page's."""
+
+_NAMES = 2
+"""Segments of a path that name a file: sessions in paths come before."""
+
+
+def beside(url: str, root: etree._Element, links: Iterable[str]) -> set[str]:
+    """The names of the media and files of a page with these ``links``.
+
+    The name of a file is the last two segments of its path. The query counts where the path names no file.
+
+    >>> from lxml import etree
+    >>> page = "<p>A photo</p><img src=/s/x1/photos/17.jpg?w=9><script>go()</script>"
+    >>> sorted(beside("http://a.example/17", etree.HTML(page), ["http://b.example/17.zip"]))
+    ['17.zip', 'photos/17.jpg']
+    """
+    return {*_of_elements(url, root), *_of_links(host_of(url), links)}
+
+
+def title(root: etree._Element) -> str:
+    """The title of a page, which is no part of its visible text; "" if there is none."""
+    return " ".join((root.findtext(".//title") or "").split())
+
+
+def data(root: etree._Element) -> list[str]:
+    """The data for scripts that a page holds. What it says to search engines (``ld+json``) is in its text."""
+    found = ((each.get("type") or "", each.text or "") for each in root.iter("script"))
+    return [text for kind, text in found if "json" in kind and "ld+json" not in kind]
+
+
+def link_names(links: Iterable[str]) -> set[str]:
+    """The last segments of the paths of links: what is left of links if sessions in them do not count."""
+    return {f"link {link.partition('?')[0].rstrip('/').rpartition('/')[2]}" for link in links}
+
+
+def _of_elements(url: str, root: etree._Element) -> Iterator[str]:
+    element: Any
+    for element in root.iter(*_MEDIA):
+        if element.tag != "input" or element.get("type") == "image":
+            yield from (_name(value, url) for name in _ADDRESSES if (value := element.get(name)))
+
+
+def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:
+    for link in links:
+        bare, _, query = link.partition("?")
+        if _FILE.search(bare.rpartition("/")[2]):
+            yield _name(link)
+        elif not query and is_web(link) and host_of(link) != host:
+            yield link  # links to share a page have a query
+
+
+def _name(address: str, base: str = "") -> str:
+    if address.startswith("data:"):
+        return address
+    try:
+        parts = urlsplit(urljoin(base, address.strip()))
+    except ValueError:
+        return address
+    name = "/".join(parts.path.split("/")[-_NAMES:]).lstrip("/")
+    return name if _FILE.search(name) else f"{name}?{parts.query}"

@@ -1,0 +1,197 @@
+"""What ``drop`` and ``skip`` leave alone: whatever a page has that is no copy, on whole sites."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import scrapy
+from scrapy.utils.test import get_crawler
+
+from neardup.scrapy import left_out
+from tests.support.crawling import Page, Site, crawl
+from tests.support.spiders import OTHER, WORDS, LinkSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy.http import HtmlResponse, Response
+
+ACTIONS = ["drop", "skip"]
+PHOTOS = 20
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, Any]:
+    return {
+        "ADDONS": {"neardup.Addon": 500},
+        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
+        "LOG_LEVEL": "INFO",
+    }
+
+
+def prose(seed: object, words: int) -> str:
+    chosen = random.Random(repr(seed))
+    return " ".join("".join(chosen.choices("aeioulmnrst", k=5)) for _ in range(words))
+
+
+def paths(items: list[Any], site: Site) -> set[str]:
+    return {item["url"].removeprefix(site.url) for item in items}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+class TestPagesOfOneText:
+    def crawled(self, site: Site, settings: dict[str, Any], action: str) -> set[str]:
+        done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+        return paths(done.items, site)
+
+    def test_photos(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        pages = [f"/album/{number}" for number in range(PHOTOS)]
+        site.add("/", OTHER, *pages)
+        for number, page in enumerate(pages):
+            site.add(page, f"{WORDS}<img src='/logo.png'><img src='/photos/{number}.jpg'>")
+
+        assert self.crawled(site, settings, action) == {"/", *pages}
+
+    def test_titles(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        pages = [f"/song/{number}" for number in range(PHOTOS)]
+        site.add("/", OTHER, *pages)
+        for number, page in enumerate(pages):
+            site.pages[page] = Page(f"<title>Song {number}</title><p>{WORDS} instrumental".encode())
+
+        assert self.crawled(site, settings, action) == {"/", *pages}
+
+    def test_downloads_and_links_to_other_sites(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        pages = ["/file/1", "/file/2", "/site/1", "/site/2"]
+        site.add("/", OTHER, *pages)
+        for name in "12":
+            site.add(f"/file/{name}", WORDS, f"/files/report{name}.pdf")
+            site.add(f"/site/{name}", f"{WORDS} elsewhere", f"http://192.0.2.{name}/")
+
+        class OwnSite(LinkSpider):
+            def parse(self, response: HtmlResponse) -> Iterator[Any]:  # type: ignore[override]
+                yield {"url": response.url}
+                if response.url == self.start_urls[0]:
+                    yield from response.follow_all(response.css("a"))
+
+        done = crawl(OwnSite, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+
+        assert paths(done.items, site) == {"/", *pages}
+
+    def test_pages_that_scripts_fill(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        pages = [f"/app/{number}" for number in range(PHOTOS)]
+        site.add("/", OTHER, *pages)
+        for page in pages:
+            data = f"<script type='application/json'>{prose(page, 9)}</script>"
+            site.add(page, f"{WORDS}{data}")
+
+        assert self.crawled(site, settings, action) == {"/", *pages}
+
+    def test_copies_are_dropped_all_the_same(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        """Session ids in addresses of images and pages, and a file's."""
+        copies = [f"/s/{session}/photo" for session in ("a1", "b2", "c3")]
+        site.add("/", OTHER, *copies)
+        for session, copy in zip(("a1", "b2", "c3"), copies, strict=True):
+            image = f"<img src='/s/{session}/photos/7.jpg?sid={session}'>"
+            site.pages[copy] = Page(f"<title>Photo</title><p>{WORDS}</p>{image}".encode())
+
+        assert self.crawled(site, settings, action) == {"/", copies[0]}
+
+
+class TestSkip:
+    def test_a_page_with_links_of_its_own_is_heard(self, site: Site, settings: dict[str, Any]) -> None:
+        """The pages of a chain have one text, and each alone links to the next."""
+        pages = [f"/day/{number}" for number in range(30)]
+        site.add("/", OTHER, pages[0])
+        for page, following in zip(pages, [*pages[1:], "/"], strict=True):
+            site.add(page, WORDS, following)
+
+        done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": "skip"}, start=f"{site.url}/")
+
+        assert set(site.requested) >= set(pages)
+        assert done.neardup("pages_skipped") == 0
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_page_that_completes_an_item_is_heard(site: Site, settings: dict[str, Any], action: str) -> None:
+    """The terms of delivery are the same for all products, and belong to each item."""
+
+    class Shop(scrapy.Spider):
+        name = "shop"
+
+        async def start(self) -> Any:
+            for number in range(PHOTOS):
+                yield scrapy.Request(f"{site.url}/p/{number}", cb_kwargs={"number": number})
+
+        def parse(self, response: Response, number: int) -> Iterator[Any]:
+            item = {"url": response.url}
+            delivery = response.urljoin(f"/delivery/{number}")
+            yield scrapy.Request(delivery, self.delivery, cb_kwargs={"item": item})
+
+        def delivery(self, response: Response, item: dict[str, Any]) -> Iterator[Any]:
+            yield item
+
+    for number in range(PHOTOS):
+        site.add(f"/p/{number}", prose(number, 80))
+        site.add(f"/delivery/{number}", WORDS)
+
+    done = crawl(Shop, settings | {"NEARDUP_ACTION": action})
+
+    assert len(paths(done.items, site)) == PHOTOS
+
+
+class TestPause:
+    def test_pages_that_lost_their_items_are_fetched_again(
+        self, site: Site, settings: dict[str, Any], tmp_path: Path
+    ) -> None:
+        """Whether a copy is one can be judged again only by the run that has read it."""
+        articles = [f"/article/{number}" for number in range(60)]
+        copies = [f"/print/{number}" for number in range(60)]
+        site.add("/", OTHER, *articles, *copies)
+        for article, copy in zip(articles, copies, strict=True):
+            html = f"<title>{prose(('title', article), 3)}</title><p>{prose(article, 200)}"
+            site.pages[article] = Page(html.encode())
+            site.pages[copy] = Page(f"{html} printed".encode())
+        settings |= {"NEARDUP_ACTION": "drop", "JOBDIR": str(tmp_path / "job")}
+        dropped: set[str] = set()
+
+        class Heard(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                heard.append(response.url.removeprefix(site.url))
+                yield from super().parse(response)
+
+        heard: list[str] = []
+        first = crawl(Heard, settings | {"CLOSESPIDER_PAGECOUNT": 90}, start=f"{site.url}/")
+        dropped = set(heard) - paths(first.items, site)
+        assert first.stats["finish_reason"] == "closespider_pagecount"
+        assert len(dropped) > 20, "or this test would show nothing"
+        heard.clear()
+
+        second = crawl(Heard, settings, start=f"{site.url}/")
+
+        assert dropped <= set(heard)
+        assert dropped <= paths(second.items, site)
+        assert left_out.take(second.crawler) == []
+
+    def test_without_a_job_directory_nothing_is_kept(self, tmp_path: Path) -> None:
+        crawler = get_crawler(LinkSpider)
+
+        assert left_out.keep(crawler, [scrapy.Request("http://a.example/")]) == 0
+        assert left_out.take(crawler) == []
+
+    def test_what_cannot_be_stored_is_named(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        crawler = get_crawler(LinkSpider, {"JOBDIR": str(tmp_path)})
+        crawler.spider = LinkSpider("http://a.example/")
+        requests = [scrapy.Request(f"http://a.example/{name}", meta={"kept": name}) for name in "ab"]
+        requests[0].meta["kept"] = lambda: None
+
+        assert left_out.keep(crawler, requests) == 1
+
+        assert "http://a.example/a" in caplog.text
+        (taken,) = left_out.take(crawler)
+        assert (taken.url, taken.meta) == ("http://a.example/b", {"kept": "b"})
+        assert left_out.take(crawler) == []
