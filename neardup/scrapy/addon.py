@@ -11,6 +11,7 @@ from neardup.scrapy.middleware import NearDuplicateMiddleware
 from neardup.scrapy.options import is_guarded
 from neardup.scrapy.origin import OriginMiddleware
 from neardup.scrapy.pipeline import NearDuplicatePipeline
+from neardup.scrapy.refusal import told_in_a_line
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -36,7 +37,9 @@ class Addon:
         )
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", NearDuplicateMiddleware, 100)
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", NearDuplicatePipeline, 0)
-        if is_guarded(settings):
+        with told_in_a_line():
+            guarded = is_guarded(settings)
+        if guarded:
             settings.setdefault_in_component_priority_dict(
                 "DOWNLOADER_MIDDLEWARES", PrivateNetworkMiddleware, 90
             )

@@ -32,6 +32,7 @@ from neardup.scrapy.policy import Policy
 from neardup.scrapy.predictions import Predictions
 from neardup.scrapy.probes import Probes
 from neardup.scrapy.recording import Onlooker, Recorder
+from neardup.scrapy.refusal import told_in_a_line
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
 from neardup.text.declared import declared
 
@@ -116,6 +117,11 @@ class NearDuplicates:
     def from_crawler(cls, crawler: Crawler) -> NearDuplicates:
         if not is_enabled(crawler.settings):
             raise NotConfigured("NEARDUP_ENABLED is False")
+        with told_in_a_line():
+            return cls._started(crawler)
+
+    @classmethod
+    def _started(cls, crawler: Crawler) -> NearDuplicates:
         options = Options.from_settings(crawler.settings)
         reader = options.detector.make_reader(keeps_text=options.keep_text)
         recorder: Recorder | Onlooker
@@ -142,6 +148,8 @@ class NearDuplicates:
         """The extension of a crawl; NotConfigured, which turns a component off, if there is none."""
         neardup = crawler.get_extension(cls)
         if neardup is None:
+            if not is_enabled(crawler.settings):
+                raise NotConfigured  # without a message Scrapy logs nothing: the extension has said why
             raise NotConfigured("the NearDuplicates extension is off")
         return neardup
 
