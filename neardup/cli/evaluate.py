@@ -4,7 +4,8 @@ apart.
 PAIRS are labelled pairs (.jsonl or .csv): texts, HTML or paths, and whether they are duplicates. With
 ``--pages``, the exact resemblance of the 3-word shingles of pages is the truth. With ``--same-name``, the
 names of pages are the truth. The pages are then judged one after the other, as a crawl with the settings of
-this project judges them.
+this project judges them. Only this mode measures the whole rule of a crawl: the others know neither headlines
+nor what is rare on a site.
 """
 
 from __future__ import annotations
