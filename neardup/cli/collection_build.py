@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from neardup.collection.build import Built
 
+INCOMPLETE = 3
+"""Exit code if the collection is built, but inputs are damaged: a script may go on with it, or not."""
+
 _KILOBYTE = 1_000
 _MOST_NAMED = 10
 
@@ -87,6 +90,13 @@ def run(arguments: argparse.Namespace) -> None:
         show_json(_told(built))
     else:
         _show(arguments.out, built)
+    if unread := built.unread:
+        inputs = f"{len(unread):,} of {number(len(built.notes), 'input')}"
+        complain(
+            f"{number(sum(unread.values()), 'place')} in {inputs} could not be read; all else is in the"
+            f" collection (exit code {INCOMPLETE})"
+        )
+        raise SystemExit(INCOMPLETE)
 
 
 def _told(built: Built) -> dict[str, object]:

@@ -17,6 +17,7 @@ from neardup.address import Address
 from neardup.collection import dataset, rare_places, revisits, workers
 from neardup.collection.inputs.archives import Archive
 from neardup.collection.inputs.found import (
+    UNREAD,
     End,
     Known,
     Other,
@@ -24,11 +25,13 @@ from neardup.collection.inputs.found import (
     Revisit,
     Skipped,
     Text,
+    Unreadable,
     Values,
     Why,
 )
 from neardup.collection.inputs.one_piece import OnePiece, Unpacking
 from neardup.collection.inputs.opening import Opened, open_inputs
+from neardup.collection.inputs.tables import Feed, JsonLines, ParquetTable
 from neardup.errors import ConfigurationError, NeardupError, PageTooLarge
 from neardup.fingerprint import sketch
 from neardup.text import headline
@@ -138,6 +141,15 @@ class Built:
                 counted.update(note.skipped)
         return counted
 
+    @property
+    def unread(self) -> dict[str, int]:
+        """Of how many places of which inputs it is not known what they held."""
+        counted = {
+            name: sum(note.skipped.get(why, 0) for note in notes for why in UNREAD)
+            for name, notes in self.notes.items()
+        }
+        return {name: places for name, places in counted.items() if places}
+
 
 def build(
     collection_folder: Path,
@@ -157,7 +169,7 @@ def build(
     """
     collection = dataset.Collection(collection_folder, str(options.make_reader().scheme))
     dataset.PAGES()  # without pyarrow nothing begins
-    opened = list(_opened(arguments, names, collection.scheme))  # before the folder is made
+    opened = _opened(arguments, names, collection.scheme)  # before the folder is made
     with dataset.locked(collection_folder):
         inputs = _numbered(collection, opened, names)
         _begin(collection, inputs, names)
@@ -179,12 +191,19 @@ def build(
     return Built(notes, sum(note.pages for note in of_revisits.values()))
 
 
-def _opened(arguments: Sequence[str], names: Names, scheme: str) -> Iterator[Opened]:
-    for argument in arguments:
-        for opened in open_inputs(argument, names, scheme):
-            if opened.pages.size > 1 << PLACE_BITS:
-                raise ConfigurationError(f"{opened.name} is larger than a terabyte; split it")
-            yield opened
+def _opened(arguments: Sequence[str], names: Names, scheme: str) -> list[Opened]:
+    """The inputs; ConfigurationError if nothing of them can be read, or no table has the columns named."""
+    found = [opened for argument in arguments for opened in open_inputs(argument, names, scheme)]
+    has_table = any(isinstance(one.pages, JsonLines | Feed | ParquetTable) for one in found)
+    has_pages = any(not isinstance(one.pages, Unreadable) for one in found)
+    for one in found:
+        if one.pages.size > 1 << PLACE_BITS:
+            raise ConfigurationError(f"{one.name} is larger than a terabyte; split it")
+        if isinstance(one.pages, Unreadable) and not (
+            has_table if one.pages.why is Why.NO_COLUMNS else has_pages
+        ):
+            raise ConfigurationError(f"{one.name} {one.pages.detail}")
+    return found
 
 
 def numbered(collection: Collection, arguments: Sequence[str], names: Names) -> dict[int, Opened]:
@@ -192,7 +211,7 @@ def numbered(collection: Collection, arguments: Sequence[str], names: Names) -> 
 
     ConfigurationError: an input cannot be read, has changed, or is missing.
     """
-    return _numbered(collection, list(_opened(arguments, names, collection.scheme)), names)
+    return _numbered(collection, _opened(arguments, names, collection.scheme), names)
 
 
 def _numbered(collection: Collection, opened: list[Opened], names: Names) -> dict[int, Opened]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from neardup.cli.collection_build import INCOMPLETE
 from neardup.cli.main import main
 from neardup.collection import build as building
 from neardup.collection.dataset import open_collection
@@ -299,7 +300,7 @@ class TestInputs:
         lines = ['{"url": "http://a.example/", "html": "<p>word"}', '{"url": null, "html": ""}', "{", "[1]"]
         path.write_text("\n".join([*lines, '{"url": "http://a.example/2", "html": null}']))
 
-        assert build(tmp_path / "out", path, "--format", "json") == 0
+        assert build(tmp_path / "out", path, "--format", "json") == INCOMPLETE
         told = json.loads(capsys.readouterr().out)
         assert told["pages"] == 1
         assert told["skipped"] == {"damaged": 2, "no_content": 1, "no_url": 1}

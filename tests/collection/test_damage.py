@@ -328,7 +328,7 @@ def test_feed_in_json_that_is_cut_off_is_named(tmp_path: Path, text: str, packed
         path.write_bytes(gzip.compress(content) if packed else content)
         size = tables.UNKNOWN_SIZE if packed else len(content)
         feed = tables.JsonLines(path, tables.Names(), packed, size)
-        feed.check()
+        assert feed.missing() is None
         found[name] = list(feed.records(0, size))
 
     assert urls(found["cut"]) == urls(found["whole"]) == ["http://a.example/"] * text.count("{0}")

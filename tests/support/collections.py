@@ -29,7 +29,10 @@ def exchanges(most_bytes: int = SMALL) -> list[Exchange]:
 def build(out: Path, *arguments: str | Path) -> int:
     """Run ``neardup collection build`` in this process; returns its exit code."""
     given = [str(argument) for argument in arguments]
-    return main(["collection", "build", *given, "--out", str(out), "--processes", "1"])
+    try:
+        return main(["collection", "build", *given, "--out", str(out), "--processes", "1"])
+    except SystemExit as exc:
+        return int(exc.code or 0)
 
 
 def rows(out: Path, kind: str = "pages") -> list[dict[str, Any]]:

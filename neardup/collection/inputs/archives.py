@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import BufferedReader, RawIOBase
+from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from neardup.collection.inputs import gzip_members
@@ -41,6 +41,7 @@ from neardup.text.folders import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+    from io import FileIO
     from pathlib import Path
     from typing import BinaryIO
 
@@ -67,13 +68,17 @@ LONGEST_LINE = 1 << 16
 _SCANNED = 1 << 20
 _BUFFER = 1 << 20
 
-DAMAGE = (OSError, EOFError, ValueError, zlib.error)
-"""What fastwarc, zlib and the code below raise at damage."""
+DAMAGE = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile)
+"""What fastwarc, zlib, zipfile and the code below raise at damage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A WARC or ARC file; ``member`` is its name in the zip file at ``path`` if it stands in one."""
+    """A WARC or ARC file.
+
+    It may stand in a zip file at ``path``: as it is, from the offset ``begins`` on, or packed once more, by
+    the name ``member``.
+    """
 
     path: Path
     member: str | None
@@ -82,6 +87,7 @@ class Archive:
     size: int
     splits: bool
     """Whether reading may begin within the file. It may not in a zip file that has packed it once more."""
+    begins: int = 0
 
     @property
     def starts(self) -> list[int]:
@@ -92,7 +98,7 @@ class Archive:
         with self.open() as file:
             at: int | None = start
             if start and not exact:
-                at = self._next(file, start, end)
+                at = self.next_begin(file, start, end)
                 at = end if at is None else at
             while at is not None and at < end:
                 at = yield from self._stretch(file, at, end)
@@ -100,8 +106,11 @@ class Archive:
 
     def open(self) -> BinaryIO:
         try:
-            if self.member is None:
+            if self.member is None and not self.begins:
                 return self.path.open("rb", buffering=_BUFFER)
+            if self.member is None:
+                file = self.path.open("rb", buffering=0)
+                return cast("BinaryIO", BufferedReader(_Within(file, self.begins, self.size), _BUFFER))
             archive = zipfile.ZipFile(self.path)  # stays open as long as what is read of it
             found: Any = archive.open(self.member)
         except (OSError, zipfile.BadZipFile, KeyError) as exc:
@@ -142,7 +151,7 @@ class Archive:
                     return after
                 place = after
             yield Skipped(place, Why.DAMAGED, str(exc))
-            return self._next(file, place + 1, self.size)
+            return self.next_begin(file, place + 1, self.size)
         yield record_of(*held)
         return None
 
@@ -174,13 +183,19 @@ class Archive:
         with self.open() as file:
             return BEGINS[self.form].match(gzip_members.beginning(file, offset)) is not None
 
-    def _next(self, file: BinaryIO, offset: int, end: int) -> int | None:
+    def next_begin(self, file: BinaryIO, offset: int, end: int) -> int | None:
         """The offset of the first record, or member with a record, in ``[offset, end)``; None: there is none.
 
         Nobody looks behind ``end``: of a record of 10 GB, each of 150 parts would look for its end.
         """
-        if self.packed:
-            return gzip_members.next_member(file, offset, end, BEGINS[self.form].match)
+        try:
+            if self.packed:
+                return gzip_members.next_member(file, offset, end, BEGINS[self.form].match)
+            return self._next_plain(file, offset, end)
+        except DAMAGE:  # a zip file that has packed the archive once more, or a disk that fails
+            return None
+
+    def _next_plain(self, file: BinaryIO, offset: int, end: int) -> int | None:
         pattern = IN_FILE[self.form]
         offset = max(0, offset - 1)  # a record begins behind a line end
         while offset < end:
@@ -193,6 +208,34 @@ class Archive:
                 return None
             offset += _SCANNED - LONGEST_LINE
         return None
+
+
+class _Within(RawIOBase):
+    """A part of a file as a file."""
+
+    def __init__(self, file: FileIO, begins: int, size: int) -> None:
+        self._file, self._begins, self._size = file, begins, size
+        file.seek(begins)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell() - self._begins
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        at = {SEEK_SET: 0, SEEK_CUR: self.tell(), SEEK_END: self._size}[whence]
+        return self._file.seek(self._begins + at + offset) - self._begins
+
+    def readinto(self, into: Any) -> int:
+        return self._file.readinto(memoryview(into)[: max(0, self._size - self.tell())]) or 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class _Raw(NamedTuple):

@@ -38,6 +38,12 @@ class Why(StrEnum):
     """The page is over the budget of a page, as in a crawl."""
     FAILED = "failed"
     """The page made its reader fail, which a crawl survives, too."""
+    NO_COLUMNS = "no_columns"
+    """The table lacks the columns with URLs or with pages, which other tables have."""
+
+
+UNREAD = frozenset({Why.DAMAGED, Why.NO_COLUMNS})
+"""Reasons that hide what an input may have held; by the others, it is known what it was."""
 
 
 class Values(NamedTuple):
@@ -137,6 +143,26 @@ class End:
     """The last of what is found: where the first record after it begins, or the end of the input."""
 
     place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file of which nothing can be read: one record that is skipped. ``detail`` goes on from its name."""
+
+    why: Why
+    detail: str
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    @property
+    def starts(self) -> list[int]:
+        return [0]
+
+    def records(self, start: int, end: int) -> Iterator[Record | End]:
+        yield Skipped(start, self.why, self.detail)
+        yield End(end)
 
 
 class Input(Protocol):

@@ -165,8 +165,7 @@ class Unpacking:
                 if found is not None:
                     stream.rewind(found)
                 return found is not None
-        begins = archives.BEGINS[self._archive.form].match
-        member = gzip_members.next_member(stream.file, stream.behind_damage, self._archive.size, begins)
+        member = self._archive.next_begin(stream.file, stream.behind_damage, self._archive.size)
         if member is not None:
             stream.jump(member)
         return member is not None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neardup.collection.inputs import archives, dbm_caches, folders, one_piece, tables
+from neardup.collection.inputs.found import Unreadable, Why
 from neardup.collection.inputs.gzip_members import MAGIC, beginning
 from neardup.collection.inputs.stores import StoredPages
 from neardup.collection.resume import identify
@@ -23,9 +25,17 @@ if TYPE_CHECKING:
 _BEGINNING = 1 << 12
 _LINES = (".jsonl", ".jl", ".ndjson", ".jsonlines", ".json")
 _FEEDS = (".csv", ".xml")
+_JSON = ".json"
 _WACZ = ".wacz"
 _PARQUET = ".parquet"
 _GZ = ".gz"
+
+_HEADER_MAGIC = b"PK\x03\x04"
+_HEADER = struct.Struct("<26x2H")
+"""In a zip file in front of a file: the lengths of its name and of what else stands there."""
+
+_OF_ZIP = (*archives.DAMAGE, RuntimeError, NotImplementedError)
+"""What zipfile raises at damage, and at what it cannot unpack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +94,7 @@ def _of_caches(files: list[Path]) -> list[Opened]:
 
 
 def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> list[Opened]:
-    """No input if it is a file of another kind. A feed without pages is wrong only if the user has named
-    it.
-    """
+    """No input if it is a file of another kind, such as a feed without pages that the user has not named."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [_GZ]
     suffix = suffixes[-2 if packed and len(suffixes) > 1 else -1] if suffixes else ""
@@ -105,7 +113,7 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
         archives.need_reader(form)
         pages = _archive(archives.Archive(path, None, form, is_gzip, size, splits=True))
     elif suffix == _WACZ:
-        return list(_of_wacz(path))
+        return list(_of_wacz(path, size))
     elif suffix in _LINES:
         pages = tables.JsonLines(path, names, packed, tables.UNKNOWN_SIZE if packed else size)
     elif suffix in _FEEDS:
@@ -116,13 +124,11 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
         pages = folders.HtmlFiles((path,))
     else:
         return []
-    if isinstance(pages, tables.JsonLines | tables.Feed):
-        try:
-            pages.check()
-        except ConfigurationError:
-            if named_by_user:
-                raise
+    if isinstance(pages, tables.JsonLines | tables.Feed) and (missing := pages.missing()):
+        # Files of other kinds are called .json; .jsonl and the like are not.
+        if not named_by_user and (missing.why is Why.NO_COLUMNS or suffix == _JSON):
             return []
+        pages = missing
     return [Opened(str(path), identify(path) or {}, size, pages)]
 
 
@@ -132,25 +138,55 @@ def _archive(found: archives.Archive) -> archives.Archive | one_piece.OnePiece:
     return found
 
 
-def _of_wacz(path: Path) -> Iterator[Opened]:
+def _of_wacz(path: Path, size: int) -> Iterator[Opened]:
+    archives.need_reader(archives.WARC)
+    identity = identify(path) or {}
     try:
         with zipfile.ZipFile(path) as file:
-            for info in file.infolist():
-                if not info.filename.startswith("archive/") or info.is_dir():
-                    continue
-                with file.open(info) as stored:
-                    start = stored.read(_BEGINNING)
-                    is_gzip = start.startswith(MAGIC)
-                    stored.seek(0)
-                    form = archives.form_of(beginning(stored, 0) if is_gzip else start)
-                form = form or archives.WARC
-                archives.need_reader(form)
-                splits = info.compress_type == zipfile.ZIP_STORED
-                source = archives.Archive(path, info.filename, form, is_gzip, info.file_size, splits=splits)
-                name = f"{path}/{info.filename}"
-                yield Opened(name, identify(path) or {}, info.compress_size, _archive(source))
-    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as exc:
-        raise ConfigurationError(f"{path} is no WACZ file, or is damaged: {exc}") from exc
+            members = [one for one in file.infolist() if one.filename.startswith("archive/")]
+        found = [(one, _begin_of(path, one)) for one in members if not one.is_dir()]
+    except _OF_ZIP as exc:
+        yield Opened(str(path), identity, size, _unlisted(path, size, exc))
+        return
+    for info, begins in found:
+        yield Opened(f"{path}/{info.filename}", identity, info.compress_size, _of_member(path, info, begins))
+    if not found:
+        yield Opened(str(path), identity, size, Unreadable(Why.DAMAGED, "has no archive in it"))
+
+
+def _of_member(path: Path, info: zipfile.ZipInfo, begins: int) -> Input:
+    """An archive in a WACZ file."""
+    splits = info.compress_type == zipfile.ZIP_STORED
+    try:
+        member, begins = (None, begins) if splits else (info.filename, 0)
+        source = archives.Archive(path, member, archives.WARC, False, info.file_size, splits, begins)
+        with source.open() as stored:
+            start = stored.read(_BEGINNING)
+            is_gzip = start.startswith(MAGIC)
+            form = archives.form_of(beginning(stored, 0) if is_gzip else start)
+        return _archive(replace(source, form=form or archives.WARC, packed=is_gzip))
+    except (ConfigurationError, *_OF_ZIP) as exc:
+        return Unreadable(Why.DAMAGED, f"cannot be read: {exc}")
+
+
+def _begin_of(path: Path, info: zipfile.ZipInfo) -> int:
+    """Where a file begins in a zip file; BadZipFile if it is not where the list of files has it."""
+    with path.open("rb") as file:
+        file.seek(max(0, info.header_offset))
+        header = file.read(_HEADER.size)
+    if info.header_offset < 0 or len(header) < _HEADER.size or not header.startswith(_HEADER_MAGIC):
+        raise zipfile.BadZipFile(f"{info.filename} is not where the list of files has it")
+    name, more = _HEADER.unpack(header)
+    return int(info.header_offset + _HEADER.size + name + more)
+
+
+def _unlisted(path: Path, size: int, problem: Exception) -> Input:
+    """A WACZ file whose list of files is wrong: what gzip has packed in it can be found without."""
+    source = archives.Archive(path, None, archives.WARC, packed=True, size=size, splits=True)
+    with source.open() as file:
+        if source.next_begin(file, 0, size) is None:
+            return Unreadable(Why.DAMAGED, f"is no WACZ file, or is damaged: {problem}")
+    return source
 
 
 def _many(folder: Path, pages: Input, files: list[Path] | tuple[Path, ...]) -> Opened:
@@ -158,9 +194,13 @@ def _many(folder: Path, pages: Input, files: list[Path] | tuple[Path, ...]) -> O
     digest = hashlib.blake2b(digest_size=16)
     weight = 0
     for path in files:
-        found = path.stat()
-        weight += found.st_size
-        digest.update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+        try:
+            found = path.stat()
+            size, changed = found.st_size, found.st_mtime_ns
+        except OSError:  # whoever reads the file names it
+            size = changed = 0
+        weight += size
+        digest.update(f"{path}\0{size}\0{changed}\n".encode("utf-8", "surrogateescape"))
     identity = {"path": str(folder.resolve()), "files": len(files), "digest": digest.hexdigest()}
     return Opened(str(folder), identity, weight, pages)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
@@ -22,9 +24,11 @@ from neardup.collection.inputs.found import (
     Record,
     Skipped,
     Text,
+    Unreadable,
     Why,
 )
 from neardup.errors import ConfigurationError
+from neardup.parquet import DAMAGE as OF_ARROW
 from neardup.parquet import arrow_module, reading_parquet
 from neardup.text.folders import MOST_BYTES
 
@@ -46,6 +50,14 @@ _NOT_OF_LINES = b" \t\r\n[],"
 _END_OF_FEED = "\x1eend of the feed\x1e"
 """A row behind the last one of a feed in CSV: it becomes part of a field whose quote is not closed."""
 
+_ITEM = b"<item"
+_BEFORE_ITEM = re.compile(rb"(?=<item[\s>])")
+"""In front of an item of a feed in XML: a < within a text is written otherwise."""
+
+_LINES_LOOKED_AT = 1000
+"""Lines of which one must be an object, so that a file is a feed that is damaged, and nothing else."""
+
+_OF_PARQUET = (OSError, *OF_ARROW)
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, csv.Error, etree.XMLSyntaxError, RecursionError)
 
 
@@ -58,18 +70,19 @@ class Names:
     text: str = "text"
     date: str = "date"
 
-    def check(self, path: Path, found: Mapping[str, object] | list[str]) -> None:
-        """Raise ConfigurationError if a table has no pages by these names."""
+    def missing(self, found: Mapping[str, object] | list[str]) -> Unreadable | None:
+        """What stands for a table with these columns; None: it has pages by these names."""
         there = ", ".join(map(str, found)) or "none"
         if self.url not in found:
-            raise ConfigurationError(
-                f"{path} has no column {self.url!r} with URLs (--url-column); it has {there}"
+            lacks = f"no column {self.url!r} with URLs (--url-column)"
+        elif self.html not in found and self.text not in found:
+            lacks = (
+                f"neither a column {self.html!r} with HTML (--html-column) nor {self.text!r} with text"
+                " (--text-column)"
             )
-        if self.html not in found and self.text not in found:
-            raise ConfigurationError(
-                f"{path} has neither a column {self.html!r} with HTML (--html-column) nor {self.text!r} with"
-                f" text (--text-column); it has {there}"
-            )
+        else:
+            return None
+        return Unreadable(Why.NO_COLUMNS, f"has {lacks}; it has {there}")
 
     def record(self, place: int, row: Mapping[str, Any]) -> Record:
         """A row as a page."""
@@ -129,25 +142,26 @@ class JsonLines:
         with _open(self.path, packed=self.packed) as file:
             return bool(file.read(_BEGINNING).lstrip().startswith(b"["))
 
-    def check(self) -> None:
-        """Raise ConfigurationError unless the first line is an object with a page."""
-        for found in islice(self.records(0, 2), 1):
-            if isinstance(found, Skipped) and found.why is Why.DAMAGED:
-                raise ConfigurationError(f"{self.path} has no JSON object a line: {found.detail}")
+    def missing(self) -> Unreadable | None:
+        """What stands for a file that is no feed: none of its first lines is an object, or has a page."""
+        damage: str | None = None
         with _open(self.path, packed=self.packed) as file:
-            lines = (line.strip(_NOT_OF_LINES) for line in iter(lambda: file.readline(MOST_BYTES), b""))
-            first = next(filter(None, lines), None)
-        if first is not None:
-            self.names.check(self.path, json.loads(first))
+            try:
+                for line in islice(iter(lambda: file.readline(MOST_BYTES), b""), _LINES_LOOKED_AT):
+                    if text := line.strip(_NOT_OF_LINES):
+                        found = _object(text)
+                        if isinstance(found, dict):
+                            return self.names.missing(found)
+                        damage = damage or found
+            except _DAMAGE as exc:
+                damage = damage or str(exc)
+        return None if damage is None else Unreadable(Why.DAMAGED, f"has no JSON object a line: {damage}")
 
     def _record(self, place: int, line: bytes) -> Record:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as exc:
-            return Skipped(place, Why.DAMAGED, str(exc))
-        if not isinstance(row, dict):
-            return Skipped(place, Why.DAMAGED, "the line is no object")
-        return self.names.record(place, row)
+        found = _object(line)
+        return (
+            self.names.record(place, found) if isinstance(found, dict) else Skipped(place, Why.DAMAGED, found)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,32 +183,39 @@ class Feed:
         with _open(self.path, packed=self.packed) as file:
             try:
                 for row in self._rows(file):
-                    yield self.names.record(place, row)
+                    if isinstance(row, Exception):
+                        yield Skipped(place, Why.DAMAGED, str(row))
+                    else:
+                        yield self.names.record(place, row)
                     place += 1
             except _DAMAGE as exc:
                 yield Skipped(place, Why.DAMAGED, str(exc))
         yield End(place)
 
-    def check(self) -> None:
-        """Raise ConfigurationError unless the first item is a page."""
+    def missing(self) -> Unreadable | None:
+        """What stands for a file that is no feed: it has no item, or its first item is no page."""
+        damage: Exception | None = None
         with _open(self.path, packed=self.packed) as file:
             try:
-                first = next(self._rows(file), None)
+                for row in self._rows(file):
+                    if not isinstance(row, Exception):
+                        return self.names.missing(row)
+                    damage = damage or row
             except _DAMAGE as exc:
-                raise ConfigurationError(f"{self.path} is no feed in {self.form.upper()}: {exc}") from exc
-        if first is not None:
-            self.names.check(self.path, first)
+                damage = damage or exc
+        if damage is None:
+            return None
+        return Unreadable(Why.DAMAGED, f"is no feed in {self.form.upper()}: {damage}")
 
-    def _rows(self, file: BinaryIO) -> Iterator[dict[str, Any]]:
+    def _rows(self, file: BinaryIO) -> Iterator[dict[str, Any] | Exception]:
+        """The items, and what is wrong where others cannot be read."""
         if self.form == "csv":
             csv.field_size_limit(MOST_BYTES)
             lines = iter(lambda: file.readline(MOST_BYTES), b"")
             texts = chain((line.decode("utf-8", "replace") for line in lines), [_END_OF_FEED])
             yield from _dicts(csv.reader(texts))
-            return
-        for _, item in etree.iterparse(file, tag="item", huge_tree=True, resolve_entities=False):
-            yield {field.tag: field.text or "" for field in item}
-            item.clear()
+        else:
+            yield from _items(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +229,18 @@ class ParquetTable:
     """The numbers of the first rows of all row groups."""
 
     @classmethod
-    def of(cls, path: Path, names: Names) -> ParquetTable:
-        """ConfigurationError if the file is damaged, or has no pages."""
+    def of(cls, path: Path, names: Names) -> ParquetTable | Unreadable:
+        """The table, or what stands for a file that is damaged or has no pages."""
         parquet = arrow_module("pyarrow.parquet", path)
-        with reading_parquet(path), parquet.ParquetFile(path) as file:
-            names.check(path, file.schema_arrow.names)
-            ends = [0]
-            for number in range(file.metadata.num_row_groups):
-                ends.append(ends[-1] + file.metadata.row_group(number).num_rows)
+        try:
+            with parquet.ParquetFile(path) as file:
+                if missing := names.missing(file.schema_arrow.names):
+                    return missing
+                ends = [0]
+                for number in range(file.metadata.num_row_groups):
+                    ends.append(ends[-1] + file.metadata.row_group(number).num_rows)
+        except _OF_PARQUET as exc:
+            return Unreadable(Why.DAMAGED, f"is not a Parquet file, or is damaged: {exc}")
         return cls(path, names, ends[-1], tuple(ends[:-1]))
 
     @property
@@ -227,18 +252,108 @@ class ParquetTable:
         return starts
 
     def records(self, start: int, end: int) -> Iterator[Record | End]:
-        groups = [number for number, first in enumerate(self.groups) if start <= first < end]
-        place = start
         parquet = arrow_module("pyarrow.parquet", self.path)
-        with reading_parquet(self.path), parquet.ParquetFile(self.path) as file:
-            wanted = {self.names.url, self.names.html, self.names.text, self.names.date}
-            columns = [name for name in file.schema_arrow.names if name in wanted]
-            batches = file.iter_batches(batch_size=_ROWS_AT_ONCE, row_groups=groups, columns=columns)
-            for batch in batches if groups else ():
-                for row in batch.to_pylist():
-                    yield self.names.record(place, row)
-                    place += 1
-        yield End(place)
+        with (
+            reading_parquet(self.path),
+            parquet.ParquetFile(self.path, page_checksum_verification=True) as file,
+        ):
+            for group, (first, behind) in enumerate(pairwise([*self.groups, self.size])):
+                if start <= first < end:
+                    yield from self._group(file, group, first, behind)
+        yield End(min(end, self.size))
+
+    def _group(self, file: Any, group: int, place: int, behind: int) -> Iterator[Record]:
+        """The records of a row group. Behind damage, a batch that can be unpacked is read; no other is."""
+        wanted = {self.names.url, self.names.html, self.names.text, self.names.date}
+        columns = [name for name in file.schema_arrow.names if name in wanted]
+        batches = file.iter_batches(batch_size=_ROWS_AT_ONCE, row_groups=[group], columns=columns)
+        while place < behind:
+            lost = behind - place
+            try:
+                batch = next(batches, None)
+                if batch is None:
+                    raise ValueError("the row group has fewer rows than it says")
+                lost = batch.num_rows
+                rows = batch.to_pylist()
+            except _OF_PARQUET as exc:
+                yield Skipped(place, Why.DAMAGED, f"{lost:,} rows cannot be read: {exc}")
+            else:
+                for at, row in enumerate(rows, place):
+                    yield self.names.record(at, row)
+            place += lost
+
+
+def _object(line: bytes) -> dict[str, Any] | str:
+    """The object of a line, or why it has none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as exc:
+        return str(exc)
+    return found if isinstance(found, dict) else "the line is no object"
+
+
+def _items(file: BinaryIO) -> Iterator[dict[str, Any] | Exception]:
+    """The items of a feed in XML. Behind damage, reading goes on with the next item that begins."""
+    parser: Any = _item_parser()
+    head, is_head = b"", True
+    for piece in _pieces(file):
+        begins = piece.startswith(_ITEM)
+        is_head = is_head and not begins
+        head += piece if is_head else b""
+        if parser is None:
+            parser = _begun(head, piece) if begins else None
+            yield from _ended(parser)
+            continue
+        try:
+            parser.feed(piece)
+        except etree.XMLSyntaxError as exc:
+            ended = list(_ended(parser))
+            yield from ended
+            yield exc
+            # What is wrong may stand in front of the item.
+            parser = _begun(head, piece) if begins and not ended else None
+        yield from _ended(parser)
+    try:
+        if parser is not None:
+            parser.close()
+    except etree.XMLSyntaxError as exc:
+        yield exc
+
+
+def _begun(head: bytes, item: bytes) -> Any:
+    """A parser behind the beginning of an item; None: this is damaged. ``head``: what the feed begins with,
+    such as its charset, unless that is damaged.
+    """
+    for before in (head, b"<items>"):
+        parser = _item_parser()
+        with suppress(etree.XMLSyntaxError):
+            parser.feed(before)
+            parser.feed(item)
+            return parser
+    return None
+
+
+def _item_parser() -> Any:
+    return etree.XMLPullParser(events=("end",), tag="item", huge_tree=True, resolve_entities=False)
+
+
+def _ended(parser: Any) -> Iterator[dict[str, Any]]:
+    """The items that have ended since the last call."""
+    for _, item in parser.read_events() if parser is not None else ():
+        yield {field.tag: field.text or "" for field in item}
+        item.clear()
+
+
+def _pieces(file: Any) -> Iterator[bytes]:
+    """A file in pieces of which each item begins one; a long item has more than one."""
+    waiting = b""
+    while block := file.read1(_BUFFER):  # what gzip unpacks before damage comes out
+        *pieces, waiting = _BEFORE_ITEM.split(waiting + block)
+        yield from filter(None, pieces)
+        if len(waiting) > _BUFFER:
+            yield waiting[: -len(_ITEM)]
+            waiting = waiting[-len(_ITEM) :]
+    yield waiting
 
 
 def _dicts(rows: Iterator[list[str]]) -> Iterator[dict[str, Any]]:
