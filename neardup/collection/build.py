@@ -485,11 +485,7 @@ class _Builder:
             )
         )  # fmt: skip
         if reading is not None and reading.can_be_matched(self._min_features):
-            shingles = reading.shingles.astype("<u8").tobytes()
-            holders = reading.holders.astype("<u4").tobytes()
-            writer.shingles(
-                (page_id, _storable(page.host), reading.text_digest, values.headline, shingles, holders)
-            )
+            writer.shingles(page_id, _storable(page.host), reading)
         targets = list(led_to)
         if not "".join(targets).isascii():
             targets = [_storable(link) for link in targets]

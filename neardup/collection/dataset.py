@@ -18,12 +18,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neardup.collection.waiting import Waiting
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.parquet import arrow_module, reading_parquet
 from neardup.text import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from neardup.fingerprint.reader import Reading
 
 FORMAT = 2
 
@@ -37,9 +40,6 @@ _LOCK = "lock"
 """Name of the file that a process locks while it writes. The file stays, and is empty."""
 
 _ROWS_OF_A_GROUP = 1 << 14
-_PAGES_OF_SHINGLES = 1 << 8
-"""Pages whose shingles are gathered at once, because these are large."""
-
 _NOTE = b"neardup"
 """Key of the note in the metadata of a part."""
 
@@ -221,9 +221,7 @@ class PartWriter:
         self._pages = Table(collection.pages / name, PAGES())
         self._records = Table(collection.records / name, RECORDS())
         self._revisits = Table(collection.revisits / name, REVISITS())
-        self._shingles = Table(
-            collection.shingles / name, SHINGLES(), rows_at_once=_PAGES_OF_SHINGLES, packs=False
-        )
+        self._shingles = Waiting(collection.shingles / name)
         self._optional = (self._records, self._revisits, self._shingles)
         self._tables = (*self._optional, self._links, self._pages)
 
@@ -234,9 +232,9 @@ class PartWriter:
         """Where the anchors of one page lead to."""
         self._links.add([page_id] * len(targets), targets, nofollow)
 
-    def shingles(self, row: tuple[Any, ...]) -> None:
+    def shingles(self, page_id: int, host: str, reading: Reading) -> None:
         """What tells where the sketch of a page holds what is rare on the host."""
-        self._shingles.add_row(row)
+        self._shingles.add(page_id, host, reading)
 
     def record(self, row: tuple[Any, ...]) -> None:
         """A record that revisits may refer to."""
@@ -265,14 +263,11 @@ class PartWriter:
 class Table:
     """Rows on their way to a file. Columns gather to row groups.
 
-    The columns are lists of plain values, so that no link takes a tuple of its own. ``packs``: False for
-    hashes, which no compression makes smaller.
+    The columns are lists of plain values, so that no link takes a tuple of its own.
     """
 
-    def __init__(
-        self, path: Path, schema: Any, *, rows_at_once: int = _ROWS_OF_A_GROUP, packs: bool = True
-    ) -> None:
-        self.path, self._schema, self._rows_at_once, self._packs = path, schema, rows_at_once, packs
+    def __init__(self, path: Path, schema: Any) -> None:
+        self.path, self._schema = path, schema
         self._written = 0
         self._started = path.with_name(f"{path.name}.{os.getpid()}.writing")
         self._arrow = arrow_module("pyarrow", path)
@@ -281,13 +276,7 @@ class Table:
     @cached_property
     def _file(self) -> Any:
         parquet = arrow_module("pyarrow.parquet", self.path)
-        return parquet.ParquetWriter(
-            self._started,
-            self._schema,
-            compression="zstd" if self._packs else "none",
-            use_dictionary=self._packs,
-            write_statistics=self._packs,  # the least and the greatest value, for which hashes are no use
-        )
+        return parquet.ParquetWriter(self._started, self._schema, compression="zstd")
 
     @property
     def rows(self) -> int:
@@ -328,7 +317,7 @@ class Table:
         self._file.write_table(table)
 
     def _write_when_full(self) -> None:
-        if len(self._columns[0]) >= self._rows_at_once:
+        if len(self._columns[0]) >= _ROWS_OF_A_GROUP:
             self._write()
 
     def _write(self) -> None:
@@ -425,15 +414,6 @@ def REVISITS() -> Any:  # noqa: N802  # as PAGES
     own = [PAGES().field(name) for name in OWN]
     keys = [(name, arrow.uint64()) for name in KEYS]
     return arrow.schema([*own, *keys, ("refers_to", arrow.string())])
-
-
-def SHINGLES() -> Any:  # noqa: N802  # as PAGES
-    """The Arrow schema of ``shingles/``: the shingles of a page, eight bytes each, and what is counted with
-    them. ``holders`` are the rows of the shingles that hold the places of the sketch, four bytes each.
-    """
-    arrow = arrow_module("pyarrow", Path("a collection"))
-    own = [PAGES().field(name) for name in ("id", "host", "text_digest", "headline")]
-    return arrow.schema([*own, ("shingles", arrow.binary()), ("holders", arrow.binary())])
 
 
 def RARE() -> Any:  # noqa: N802  # as PAGES

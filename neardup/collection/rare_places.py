@@ -20,23 +20,21 @@ from array import array
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from neardup.collection import dataset, workers
+from neardup.collection import dataset, waiting, workers
 from neardup.detection.document_frequencies import DocumentFrequencies, HostFrequencies
 from neardup.detection.own_text import OwnText
 from neardup.detection.rule import KNOWN_PAGES
-from neardup.fingerprint.reader import Reading
 from neardup.parquet import arrow_module, reading_parquet
-from neardup.text import headline as headlines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import numpy as np
     import numpy.typing as npt
 
     from neardup.collection.dataset import Collection
+    from neardup.fingerprint.reader import Reading
 
     Planes = npt.NDArray[np.uint64]
 
@@ -81,11 +79,11 @@ def learn(collection: Collection, processes: int) -> None:
 
     OSError: the collection cannot be written. What was done is kept.
     """
-    waiting = sorted(collection.shingles.glob("*.parquet"))
-    if waiting:
-        _count(collection, waiting)
+    parts = sorted(collection.shingles.glob(f"*{waiting.SUFFIX}"))
+    if parts:
+        _count(collection, parts)
         make = partial(_Placing, collection)
-        for _ in workers.run(make, waiting, min(processes, len(waiting)), lambda _: None):
+        for _ in workers.run(make, parts, min(processes, len(parts)), lambda _: None):
             pass
     collection.shingles.rmdir()
 
@@ -150,19 +148,6 @@ def _batches(path: Path) -> Iterator[Any]:
         yield from file.iter_batches(_ROWS_AT_ONCE)
 
 
-def _readings(path: Path) -> Iterator[tuple[int, str, Reading]]:
-    """Id, host and what else is kept of each page of a part."""
-    for batch in _batches(path):
-        columns = (batch[name].to_pylist() for name in ("id", "host", "text_digest", "headline"))
-        for *names, digest, packed, row, held in zip(
-            *columns, batch["shingles"], batch["holders"], strict=True
-        ):
-            shingles = np.frombuffer(row.as_buffer(), dtype="<u8").astype(np.uint64, copy=False)
-            holders = np.frombuffer(held.as_buffer(), dtype="<u4").astype(np.int64)
-            title = headlines.from_bytes(packed)
-            yield *names, Reading(None, None, shingles, holders, 0, digest, title)
-
-
 class _Texts:
     """The digests of texts met; of those that share a slot the last one."""
 
@@ -180,17 +165,17 @@ class _Texts:
         return was
 
 
-def _count(collection: Collection, waiting: list[Path]) -> None:
+def _count(collection: Collection, all_parts: list[Path]) -> None:
     """Count the pages of the parts that are not counted yet. A text is counted once, as in a crawl."""
     counted: set[str] = set()
     if collection.frequencies.exists():
         counted |= set(dataset.read_note(collection.frequencies)["counted"])
-    parts = [path for path in waiting if path.name not in counted]
+    parts = [path for path in all_parts if path.name not in counted]
     if not parts:
         return
     known, texts = read_frequencies(collection, are_stored=False), _Texts()
     for path in parts:
-        for _, host, reading in _readings(path):
+        for _, host, reading in waiting.read(path):
             if not texts.met(reading.text_digest):
                 known.count(host, reading.shingles, reading.headline)
     table = dataset.Table(collection.frequencies, dataset.FREQUENCIES())
@@ -210,9 +195,9 @@ class _Placing:
         self._collection = collection
 
     def __call__(self, task: Path, tell: Callable[[Any], None]) -> Path:
-        table = dataset.Table(self._collection.rare / task.name, dataset.RARE())
+        table = dataset.Table((self._collection.rare / task.name).with_suffix(".parquet"), dataset.RARE())
         try:
-            for page_id, host, reading in _readings(task):
+            for page_id, host, reading in waiting.read(task):
                 known = self._frequencies.of(host)
                 if known is not None:
                     table.add_row((page_id, *self._row(reading, known)))

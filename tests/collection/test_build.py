@@ -332,6 +332,11 @@ class TestInputs:
         assert "has no pages that can be read" in fails(capsys, tmp_path / "out", empty)
         assert not (tmp_path / "out").exists()
 
+    def test_files_need_no_sqlalchemy(self) -> None:
+        imported = "import sys, neardup.cli.collection_build; sys.exit('sqlalchemy' in sys.modules)"
+
+        subprocess.run([sys.executable, "-c", imported], check=True)
+
     def test_warc_without_fastwarc_says_what_to_install(
         self,
         tmp_path: Path,

@@ -149,6 +149,21 @@ def test_goes_on_after_each_step(
     assert not (tmp_path / "c" / "shingles").exists()
 
 
+@pytest.mark.parametrize("left", [10, 1_000, -1])
+def test_shingles_that_are_cut_off_are_named(
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], left: int
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(rare_places, "_count", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            build(tmp_path / "c", feed)
+    path = tmp_path / "c" / "shingles" / "000000-0000.shingles"
+    path.write_bytes(path.read_bytes()[:left])
+
+    assert build(tmp_path / "c", feed) == 1
+    assert f"{path} is cut off; build the collection in another folder" in capsys.readouterr().err
+
+
 def test_further_inputs_add_to_what_is_known(
     made_pages: list[tuple[str, str]], feed: Path, tmp_path: Path
 ) -> None:

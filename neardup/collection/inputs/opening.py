@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from neardup.collection.inputs import archives, dbm_caches, folders, one_piece, tables
 from neardup.collection.inputs.found import Unreadable, Why
 from neardup.collection.inputs.gzip_members import MAGIC, beginning
-from neardup.collection.inputs.stores import StoredPages
 from neardup.collection.resume import identify
 from neardup.errors import ConfigurationError
 from neardup.text.folders import files_below, is_page
@@ -53,6 +52,8 @@ class Opened:
 def open_inputs(argument: str, names: tables.Names, scheme: str) -> Iterator[Opened]:
     """The inputs that an argument stands for, in order. ConfigurationError if there is none."""
     if "://" in argument:
+        from neardup.collection.inputs.stores import StoredPages  # noqa: PLC0415 -- SQLAlchemy takes 14 MB
+
         stored, identity = StoredPages.open(argument, scheme)
         yield Opened(str(identity["path"]), identity, stored.size, stored)
         return
