@@ -26,6 +26,10 @@ alike, so that a clock, a counter or a session id says nothing.
 
 A space whose every page has a random word would never be exhausted by that. So ``MOST_WITHOUT_NEW`` times the
 limit is the end, whatever the pages say, unless one of them is new.
+
+A chain of alike pages that ends looks endless from within. So whoever has learned that a cluster is exhausted
+may :meth:`~EndlessWatch.question` that, at once, look at what comes further on, and let it
+:meth:`~EndlessWatch.go_on`.
 """
 
 from __future__ import annotations
@@ -60,6 +64,9 @@ manual are near-copies of each other. These start pages lead to eight copies of 
 ones between them.
 """
 
+MOST_QUESTIONS = 3
+"""Times that the end of a cluster may be put into question without a page that is new."""
+
 _PHRASE = 3
 """Words of a phrase, as many as in the shingles of the sketches: names are often made of words that are known
 one by one.
@@ -92,6 +99,10 @@ class _Cluster:
     """Hashes of the phrases of the pages that the cluster has led to; they live as long as this process."""
     times: dict[int, int] = field(default_factory=dict)
     """How many duplicates of a canonical page, by its id, the cluster has led to."""
+    allowed: float = 0.0
+    """What the count may reach beyond the limit, because of what was seen further on."""
+    questions: int = 0
+    in_question: bool = False
 
     def add(self, phrases: Iterable[int]) -> bool:
         """Whether one of the phrases was not known."""
@@ -131,9 +142,7 @@ class EndlessWatch:
         times = cluster.times.get(canonical_id, 0)
         cluster.times[canonical_id] = times + 1
         found = words(text)
-        own_words = cluster.add(
-            _phrases(["" if any(map(str.isdigit, word)) else word for word in found], _PHRASE)
-        )
+        own_words = cluster.add(_phrases_without_numbers(found))
         own_numbers = cluster.add(_phrases(found, 2))
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
@@ -152,7 +161,8 @@ class EndlessWatch:
             return False
         cluster = self._cluster(canonical_id)
         if to is Led.NEW:
-            cluster.count, cluster.without_new = 0.0, 0
+            cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
+            cluster.questions, cluster.in_question = 0, False
             self._exhausted.discard(canonical_id)
             return False
         if to is Led.LITTLE:
@@ -162,11 +172,52 @@ class EndlessWatch:
             cluster.count = max(0.0, cluster.count - WORTH)
         else:
             cluster.count += 1.0 if to is Led.NOTHING else 0.5
-        over = cluster.count >= self.limit or cluster.without_new >= MOST_WITHOUT_NEW * self.limit
-        if not over or canonical_id in self._exhausted:
+        over = (
+            cluster.count >= self.limit + cluster.allowed
+            or cluster.without_new >= MOST_WITHOUT_NEW * self.limit + cluster.allowed
+        )
+        if not over or cluster.in_question or canonical_id in self._exhausted:
             return False
         self._exhausted.add(canonical_id)
         return True
+
+    def question(self, canonical_id: int) -> bool:
+        """Put the end of a cluster into question: its links are followed until :meth:`go_on` or :meth:`end`
+        is called. False: that has been done often enough.
+        """
+        cluster = self._cluster(canonical_id)
+        if cluster.questions >= MOST_QUESTIONS:
+            return False
+        cluster.questions += 1
+        cluster.in_question = True
+        self._exhausted.discard(canonical_id)
+        return True
+
+    def go_on(self, canonical_id: int, further: float) -> None:
+        """Let a cluster whose end is in question count so much further, from what it counts by now."""
+        cluster = self._cluster(canonical_id)
+        if cluster.in_question:
+            cluster.in_question = False
+            cluster.allowed = max(cluster.count - self.limit, 0.0) + further
+
+    def end(self, canonical_id: int) -> bool:
+        """Take a cluster whose end is in question as exhausted; False: it has led to a new page meanwhile."""
+        cluster = self._cluster(canonical_id)
+        if not cluster.in_question:
+            return False
+        cluster.in_question = False
+        self._exhausted.add(canonical_id)
+        return True
+
+    def is_more_of(self, cluster_id: int, canonical_id: int, text: str) -> bool:
+        """Whether a duplicate of a canonical page, with this text, is like those that the cluster has led to.
+
+        Then it says nothing of its own. Nothing is remembered of it.
+        """
+        cluster = self._cluster(cluster_id)
+        if canonical_id != cluster_id and canonical_id not in cluster.times:
+            return False
+        return cluster.phrases.issuperset(_phrases_without_numbers(words(text)))
 
     def _cluster(self, canonical_id: int) -> _Cluster:
         cluster = self._clusters.setdefault(canonical_id, _Cluster())
@@ -181,6 +232,10 @@ class EndlessWatch:
             cluster.phrases.clear()
             cluster.times.clear()
         self._remembered = 0
+
+
+def _phrases_without_numbers(found: list[str]) -> Iterable[int]:
+    return _phrases(["" if any(map(str.isdigit, word)) else word for word in found], _PHRASE)
 
 
 def _phrases(found: list[str], width: int) -> Iterable[int]:

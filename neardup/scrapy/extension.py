@@ -24,6 +24,7 @@ from neardup.scrapy import left_out
 from neardup.scrapy.had import Had
 from neardup.scrapy.host_ips import HostIpRecord
 from neardup.scrapy.links import AUDITED
+from neardup.scrapy.look_ahead import LookAhead
 from neardup.scrapy.loop import run_in_thread, sleep, wake
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
 from neardup.scrapy.outcomes import Outcomes
@@ -95,6 +96,7 @@ class NearDuplicates:
             crawler, self._predict(), recorder.learner, recorder.effects, options.loss_budget
         )
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
+        self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
         if self.predictions.predict is Predict.DROP:

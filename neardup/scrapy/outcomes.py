@@ -178,8 +178,10 @@ class Outcomes:
         """Say it aloud if this crawl may have missed pages."""
         if self._links.lost_candidates:
             logger.warning(
-                "neardup: %(links)d links of near-duplicates were not followed and stood on no other page"
-                " (NEARDUP_ENDLESS_AFTER = %(limit)d); such as %(examples)s",
+                "neardup: %(links)d links of near-duplicates were not followed and stood on no other page,"
+                " such as %(examples)s. They were taken for links of endless spaces. If they are not, an"
+                " unknown number of pages may lie behind them: with a larger NEARDUP_ENDLESS_AFTER than"
+                " %(limit)d, or 0, they are followed",
                 {
                     "links": self._links.lost_candidates,
                     "limit": self._options.endless_after,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_META_OF_PROBE = {
+META_OF_PROBE = {
     "neardup": False,
     "dont_cache": True,
     "dont_merge_cookies": True,
@@ -39,7 +39,7 @@ _META_OF_PROBE = {
 }
 """A probe is made once, leaves nothing in a cache, and has no part in a session."""
 
-_META_KEPT = ("proxy", "download_slot", "download_timeout")
+META_KEPT = ("proxy", "download_slot", "download_timeout")
 """What a probe is given of the meta of the request that it is due by: how a site is reached."""
 
 
@@ -136,8 +136,8 @@ class Probes:
     def _noted(self, url: str, page_id: int, cluster: int, request: Request) -> None:
         probe = self._soft_404s.copy(url, page_id, cluster)
         if probe is not None:
-            kept = {name: request.meta[name] for name in _META_KEPT if name in request.meta}
-            asked = Request(probe.url, meta=kept | _META_OF_PROBE)
+            kept = {name: request.meta[name] for name in META_KEPT if name in request.meta}
+            asked = Request(probe.url, meta=kept | META_OF_PROBE)
             deferred_from_coro(self._make(probe, asked))
 
     async def _make(self, probe: Probe, request: Request) -> None:

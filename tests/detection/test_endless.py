@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from neardup.detection import endless
-from neardup.detection.endless import MOST_WITHOUT_NEW, OFTEN, WORTH, EndlessWatch, Led
+from neardup.detection.endless import MOST_QUESTIONS, MOST_WITHOUT_NEW, OFTEN, WORTH, EndlessWatch, Led
 
 MONTHS = [
     "January",
@@ -124,6 +124,71 @@ def test_a_random_word_a_page_ends_in_the_end() -> None:
     told = [watch.led(1, Led.OWN_WORDS) for _ in range(MOST_WITHOUT_NEW * 5)]
 
     assert told == [False] * (MOST_WITHOUT_NEW * 5 - 1) + [True]
+
+
+def exhausted_after(watch: EndlessWatch, led: Led = Led.NOTHING) -> int:
+    """Further requests of cluster 1 until it is exhausted."""
+    requests = 1
+    while not watch.led(1, led):
+        requests += 1
+    return requests
+
+
+class TestQuestions:
+    """An end may be put into question, while something else is asked."""
+
+    def test_links_are_followed_while_the_answer_is_awaited(self) -> None:
+        watch = EndlessWatch(3)
+        exhausted_after(watch)
+
+        assert watch.question(1)
+        assert not watch.is_exhausted(1)
+        assert not any(watch.led(1, Led.NOTHING) for _ in range(100))
+        assert watch.end(1)
+        assert watch.is_exhausted(1)
+
+    @pytest.mark.parametrize("led", [Led.NOTHING, Led.OWN_WORDS])
+    def test_so_much_further(self, led: Led) -> None:
+        watch = EndlessWatch(3)
+        exhausted_after(watch, led)
+        watch.question(1)
+        watch.go_on(1, 40)
+
+        assert exhausted_after(watch, led) == 40
+        assert watch.is_exhausted(1)
+
+    def test_not_for_ever(self) -> None:
+        watch = EndlessWatch(20)
+        requests = exhausted_after(watch)
+        questions = 0
+        while watch.question(1):
+            questions += 1
+            watch.go_on(1, 10)
+            requests += exhausted_after(watch)
+
+        assert questions == MOST_QUESTIONS
+        assert requests <= 3 * 20
+
+    def test_a_new_page_answers_by_itself(self) -> None:
+        watch = EndlessWatch(3)
+        exhausted_after(watch)
+        watch.question(1)
+        watch.led(1, Led.NEW)
+
+        assert not watch.end(1)
+        watch.go_on(1, 100)
+        assert exhausted_after(watch) == 3
+        assert all(watch.question(1) for _ in range(MOST_QUESTIONS))
+
+    def test_what_more_of_the_same_is(self) -> None:
+        watch = EndlessWatch(20)
+        for month in range(24):
+            watch.compare(1, 2, calendar(month), new_links=True)
+
+        assert watch.is_more_of(1, 2, calendar(500))
+        assert watch.is_more_of(1, 1, calendar(500))
+        assert not watch.is_more_of(1, 3, calendar(500))
+        assert not watch.is_more_of(1, 2, f"{calendar(500)} and a concert")
 
 
 def test_no_limit() -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.sites import items, spiders
-from tests.support.sites.endless import BeyondTheLast, Calendar
+from tests.support.sites.chains import Album, Guestbook, Washers
+from tests.support.sites.endless import BeyondTheLast, Calendar, Visited
 from tests.support.sites.in_process import crawl_served
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
@@ -200,8 +201,9 @@ class TestEndlessSpaces:
             (lambda: Calendar(5, days=True), 200, 3_000),
             (lambda: SessionIds(5, endless=True), ENDLESS_AFTER, 1_500),
             (lambda: BeyondTheLast(25), ENDLESS_AFTER, 1_500),
+            (lambda: Visited(5), ENDLESS_AFTER, 3 * ENDLESS_AFTER + 20),
         ],
-        ids=["months", "days", "sessions", "beyond the last page"],
+        ids=["months", "days", "sessions", "beyond the last page", "visits"],
     )
     def test_ends(
         self,
@@ -237,6 +239,21 @@ class TestEndlessSpaces:
             done = run(served, addon | {"NEARDUP_ENDLESS_AFTER": 0})
 
         assert done.stats["finish_reason"] == "closespider_pagecount"
+
+
+class TestChains:
+    """Pages that are reached by "Next" only, and of which each is like the one before, are not endless."""
+
+    @pytest.mark.parametrize("make", [Album, Guestbook, Washers])
+    def test_an_end(
+        self, make: Callable[[], MadeSite], addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.WARNING):
+            done = loses_nothing(make(), addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
+
+        assert 1 <= done.stats["neardup/looked_ahead"] <= 12
+        assert "neardup/exhausted" not in done.stats
+        assert "endless" not in caplog.text
 
 
 class TestStandIns:

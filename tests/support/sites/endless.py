@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from uuid import uuid4
 
 from tests.support.sites.served import Answer, Ask, page
 from tests.support.sites.sessions import Pages
@@ -109,4 +110,33 @@ class BeyondTheLast(Pages):
     def numbered(self, number: int, query: str) -> Answer:
         answer = super().numbered(number, query)
         link = '<a href="/list?page=1">All pages</a></nav>'
+        return Answer(answer.body.replace("</nav>", link), key=answer.key)
+
+
+class Visited(Pages):
+    """A calendar whose months are counted from the first one, for ever: each page has a clock, the number of
+    its visitors, and a token of its own.
+    """
+
+    most_requests = 2_000
+
+    def __init__(self, pages: int = 30) -> None:
+        super().__init__(pages)
+        self._notices = passage("calendar", _NOTICES)
+        self._visits = 0
+        self.keys |= {"month"}
+
+    def answer(self, ask: Ask) -> Answer:
+        name = ask.path.removeprefix("/month/")
+        if name == ask.path:
+            return super().answer(ask)
+        self._visits += 1
+        month = date(2026 + (number := int(name)) // 12, number % 12 + 1, 1)
+        told = f"Visitor {98_000 + self._visits}, {self._visits % 24}:{number % 60:02d}. Form {uuid4().hex}"
+        links = {f"/month/{number + 1}": "Next month"}
+        return page("Calendar", f"{month:%B %Y}", self._notices, told, key="month", links=links)
+
+    def numbered(self, number: int, query: str) -> Answer:
+        answer = super().numbered(number, query)
+        link = '<a href="/month/100">Calendar</a></nav>'
         return Answer(answer.body.replace("</nav>", link), key=answer.key)

@@ -1,0 +1,137 @@
+"""A look ahead before the links of an endless space are given up: does the space really go on for ever?"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
+
+from scrapy.http import HtmlResponse
+from scrapy.utils.defer import deferred_from_coro
+
+from neardup.errors import PageTooLarge
+from neardup.scrapy.links import CLUSTER
+from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
+from neardup.urls.counting import further_on
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from neardup.detection.detector import Detector
+    from neardup.detection.endless import EndlessWatch
+    from neardup.scrapy.outcomes import Outcomes
+    from neardup.urls.counting import Further
+
+logger = logging.getLogger(__name__)
+
+_STEPS = (0.5, 2, 8, 32)
+"""Times the limit: how far on the pages are that are asked for."""
+
+_REMEMBERED = 24
+"""URLs of each cluster that are remembered, the last ones."""
+
+_MOST_CLUSTERS = 10_000
+"""Clusters whose URLs are remembered, some 50 MB; the one that has been quiet the longest is forgotten."""
+
+_NOT_THERE = {400, 404, 410, 500}
+"""Statuses by which sites say that they have no such page. Others say that they do not like the crawl."""
+
+
+class LookAhead:
+    """Looks further on when a cluster is exhausted (:mod:`neardup.detection.endless`), in one crawl.
+
+    A chain of pages that are alike, such as the removed entries of a guestbook, looks like an endless space
+    from within. If the URLs of its pages count up or down, a few pages further on are requested. When one of
+    these is not there, or is another page, the chain has an end, and is followed that far. All are copies in
+    an endless space.
+
+    Such requests go past the scheduler and the spider, as probes do (:mod:`neardup.scrapy.probes`). They have
+    the headers of the request of the last page, cookies included. None is made by ``record``, which defers
+    no links. While answers are awaited, links are followed.
+    """
+
+    def __init__(
+        self, crawler: Crawler, endless: EndlessWatch, outcomes: Outcomes, detector: Detector
+    ) -> None:
+        self._crawler = crawler
+        self._endless = endless
+        self._outcomes = outcomes
+        self._detector = detector
+        self._urls: OrderedDict[int, deque[str]] = OrderedDict()
+
+    def read(self, response: Response) -> None:
+        """Take note of a page, if a link of a duplicate led to it."""
+        cluster = response.meta.get(CLUSTER)
+        if cluster is None:
+            return
+        self._urls.setdefault(cluster, deque(maxlen=_REMEMBERED)).append(response.url)
+        self._urls.move_to_end(cluster)
+        if len(self._urls) > _MOST_CLUSTERS:
+            self._urls.popitem(last=False)
+
+    def exhausted(self, cluster: int, response: Response) -> None:
+        """Look ahead before a cluster is left, or leave it; ``response`` is its last page."""
+        distances = [max(1, int(times * self._endless.limit)) for times in _STEPS]
+        further = further_on(list(self._urls.get(cluster, [response.url])), distances)
+        if not further or not self._endless.question(cluster):
+            self._outcomes.exhausted(cluster, response)
+            return
+        deferred_from_coro(self._look(cluster, response, further))
+
+    async def _look(self, cluster: int, response: Response, further: list[Further]) -> None:
+        try:
+            for there in further:
+                if there.url is None or await self._ends_at(there.url, cluster, response):
+                    self._endless.go_on(cluster, there.steps)
+                    self._tell(there, response)
+                    return
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._outcomes.failed_on(response.url, exc)
+        if self._endless.end(cluster):
+            self._outcomes.exhausted(cluster, response)
+
+    async def _ends_at(self, url: str, cluster: int, last: Response) -> bool:
+        """Whether something else than a copy of the last pages is to be found there."""
+        assert self._crawler.engine is not None
+        assert last.request is not None
+        try:
+            found = await self._crawler.engine.download_async(_asked(url, last.request))
+        except Exception as exc:  # noqa: BLE001  # robots.txt forbids it, the guard, or nobody answers
+            logger.debug("neardup: no answer from %(url)s: %(reason)r", {"url": url, "reason": exc})
+            return False
+        self._outcomes.count("neardup/looked_ahead")
+        if 200 <= found.status < 300:
+            return not self._is_more_of(cluster, found)
+        return found.status in _NOT_THERE
+
+    def _tell(self, there: Further, last: Response) -> None:
+        logger.info(
+            "neardup: the near-duplicates around %(last)s go on for less than %(steps)d pages, as %(url)s"
+            " shows; their links are followed that far",
+            {"last": last.url, "steps": there.steps, "url": there.url or "a number below 0"},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _is_more_of(self, cluster: int, response: Response) -> bool:
+        """Whether a page is one like those that the cluster has led to, and says nothing of its own."""
+        if not isinstance(response, HtmlResponse):
+            return False
+        reader = self._detector.reader
+        try:
+            like = self._detector.canonical_like(response.url, reader.read_response(response))
+        except PageTooLarge:
+            return False
+        if like is None:
+            return False
+        text = reader.content.text(response.url, response.selector.root)
+        return self._endless.is_more_of(cluster, self._detector.pages.ids[like.row], text)
+
+
+def _asked(url: str, request: Request) -> Request:
+    """The request for a page further on, made as the last one was."""
+    kept = {name: request.meta[name] for name in META_KEPT if name in request.meta}
+    return request.replace(
+        url=url, callback=None, errback=None, cb_kwargs={}, meta=kept | META_OF_PROBE, priority=0
+    )

@@ -1,0 +1,105 @@
+"""Before a chain of alike pages is given up, a few pages further on are asked for."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.sites.chains import Album
+from tests.support.sites.in_process import crawl_site
+from tests.support.sites.served import Answer, Ask
+
+if TYPE_CHECKING:
+    from tests.support.sites.processes import Outcome
+
+LIMIT = 20
+
+
+class Photos(Album):
+    """An album that has something else beyond its end; ``/robots.txt`` forbids what it is told to."""
+
+    def __init__(self, beyond: Answer, robots: str = "") -> None:
+        super().__init__()
+        self._beyond = beyond
+        self._robots = robots
+        self.cookies: list[dict[str, str]] = []
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path == "/robots.txt":
+            return Answer(self._robots, headers={"Content-Type": "text/plain"})
+        found = super().answer(ask)
+        if found.status != 200:
+            self.cookies.append(ask.cookies)
+            return self._beyond
+        headers = found.headers | {"Set-Cookie": "visit=7; Path=/"}
+        return Answer(found.body, key=found.key, headers=headers)
+
+
+def photos(done: Outcome) -> int:
+    """How many the spider has got."""
+    return sum(item["title"] == "Photo" for item in done.items)
+
+
+def crawled(site: Photos, addon: dict[str, Any], **more: Any) -> Outcome:
+    return crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT} | more)
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        Answer("gone", status=410),
+        Answer("<h1>Nothing</h1><p>We have no such photo, but many others.</p>"),
+        Answer("", status=302, headers={"Location": "/"}),
+    ],
+    ids=["gone", "soft 404", "redirect to the start"],
+)
+def test_an_end_in_whatever_form(beyond: Answer, addon: dict[str, Any]) -> None:
+    done = crawled(Photos(beyond), addon)
+
+    assert photos(done) == 90
+    assert done.stats["neardup/looked_ahead"] == 3
+    assert "neardup/exhausted" not in done.stats
+
+
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_a_site_that_does_not_like_the_crawl_tells_nothing(status: int, addon: dict[str, Any]) -> None:
+    done = crawled(Photos(Answer("no", status=status)), addon)
+
+    assert done.stats["neardup/looked_ahead"] == 4
+    assert done.stats["neardup/exhausted"] == 1
+
+
+def test_robots_txt_holds(addon: dict[str, Any]) -> None:
+    site = Photos(Answer("gone", status=410), robots="User-agent: *\nDisallow: /photo/110\n")
+
+    done = crawled(site, addon, ROBOTSTXT_OBEY=True)
+
+    asked = {request.target for request in done.requests}
+    assert "/photo/190" in asked
+    assert "/photo/110" not in asked
+    assert photos(done) == 90
+
+
+def test_as_the_last_page_was_asked_for(addon: dict[str, Any]) -> None:
+    site = Photos(Answer("gone", status=410))
+
+    crawled(site, addon)
+
+    assert {"visit": "7"} in site.cookies
+
+
+def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:
+    done = crawled(Photos(Answer("gone", status=410)), addon, NEARDUP_ACTION="record")
+
+    assert photos(done) == 90
+    assert "neardup/looked_ahead" not in done.stats
+
+
+def test_the_log_says_how_to_go_on(addon: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        crawled(Photos(Answer("no", status=403)), addon)
+
+    assert "an unknown number of pages may lie behind them" in caplog.text
+    assert "NEARDUP_ENDLESS_AFTER" in caplog.text

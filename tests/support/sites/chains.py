@@ -1,0 +1,73 @@
+"""Chains of pages that are nearly alike, each reached from the one before only; they have an end."""
+
+from __future__ import annotations
+
+from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
+from tests.support.sites.text import passage, prose
+
+
+class Chain(MadeSite):
+    """So many pages, whose numbers count from a first one, up or down."""
+
+    name = "entry"
+
+    def __init__(self, first: int, length: int, *, step: int = 1) -> None:
+        super().__init__()
+        self.numbers = range(first, first + length * step, step)
+        self.keys = frozenset({"home"} | {f"{self.name} {number}" for number in self.numbers})
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path == "/":
+            return page("Home", prose("home", 100), key="home", links={self._path(self.numbers[0]): "All"})
+        name = ask.path.removeprefix(f"/{self.name}/")
+        if not name.isdigit() or int(name) not in self.numbers:
+            return NOT_FOUND
+        number = int(name)
+        following = number + self.numbers.step
+        links = {self._path(following): "Next"} if following in self.numbers else {}
+        return page(*self.shown(number), key=f"{self.name} {number}", links=links)
+
+    def _path(self, number: int) -> str:
+        return f"/{self.name}/{number}"
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        """Heading and parts of a page."""
+        raise NotImplementedError
+
+
+class Album(Chain):
+    """Photos without captions: no text tells them apart."""
+
+    name = "photo"
+
+    def __init__(self) -> None:
+        super().__init__(1, 90)
+        self._prints = passage("prints", 60)
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        return "Photo", f'<figure><img src="/img/{number}.jpg"></figure>', self._prints
+
+
+class Guestbook(Chain):
+    """The newest entry comes first; 60 in a row were removed, and say all the same."""
+
+    def __init__(self) -> None:
+        super().__init__(100, 100, step=-1)
+        self._removed = passage("removed", 60)
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        removed = 20 < number <= 80
+        return "Guestbook", self._removed if removed else prose(f"entry {number}", 60)
+
+
+class Washers(Chain):
+    """Products with one name, that differ in two numbers."""
+
+    name = "washer"
+
+    def __init__(self) -> None:
+        super().__init__(1001, 100)
+        self._of_all = passage("washers", 600)
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        return "Washer", f"Article {number}, {number % 7}.{number % 10} mm", self._of_all

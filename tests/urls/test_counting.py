@@ -1,0 +1,68 @@
+"""URLs that count, and what comes further on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from neardup.urls.counting import FEWEST, further_on
+
+SITE = "http://site7.example:8080"
+
+
+def urls(pattern: str, numbers: list[int] | range) -> list[str]:
+    return [SITE + pattern.format(number) for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "numbers", "expected"),
+    [
+        ("/photo/{}", range(101, 110), "/photo/209"),
+        ("/album/7/photo/{}.html", range(101, 110), "/album/7/photo/209.html"),
+        ("/entry?book=3&id={}", range(300, 250, -1), "/entry?book=3&id=151"),
+        ("/list?start={}", range(0, 200, 10), "/list?start=1190"),
+        ("/photo/{:05d}", range(101, 110), "/photo/00209"),
+        ("/both/{}", [500, 501, 499, 502, 498, 503], "/both/603"),
+        ("/both/{}", [500, 501, 499, 502, 498], "/both/398"),
+        ("/news/2026/{}", range(500, 509), "/news/2026/608"),
+        ("/gaps/{}", [60, 63, 64, 67, 70, 73], "/gaps/373"),
+    ],
+)
+def test_what_counts(pattern: str, numbers: list[int], expected: str) -> None:
+    assert further_on(urls(pattern, numbers), [100])[0].url == SITE + expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "numbers"),
+    [
+        ("/session/{}", [739, 214, 902, 388, 651, 127, 503]),
+        ("/photo/{}", range(101, 100 + FEWEST)),
+        ("/calendar/{}", [datetime.now(UTC).year + number for number in range(20)]),
+        ("/calendar?month=2026-{:02d}", range(1, 13)),
+        ("/calendar?month={}", [202610, 202611, 202612, 202701, 202702]),
+        ("/calendar?day={}", range(20261101, 20261130)),
+        ("/calendar?year=2026&week={}", range(1, 53)),
+        ("/calendar?from={}", range(1_793_000_000, 1_793_000_000 + 86_400 * 9, 86_400)),
+        ("/x{}", range(101, 110)),
+    ],
+)
+def test_what_does_not(pattern: str, numbers: list[int]) -> None:
+    assert further_on(urls(pattern, numbers), [100]) == []
+
+
+def test_other_pages_do_not_disturb() -> None:
+    mixed = [
+        url
+        for pair in zip(urls("/a/{}", range(70, 79)), urls("/b/{}", range(9)), strict=True)
+        for url in pair
+    ]
+
+    assert further_on([*mixed, f"{SITE}/a/79"], [10])[0].url == f"{SITE}/a/89"
+
+
+def test_a_number_below_zero_is_no_url() -> None:
+    found = further_on(urls("/entry/{}", range(300, 250, -1)), [10, 100, 1_000, 10_000])
+
+    assert [there.steps for there in found] == [10, 100, 1_000]
+    assert found[-1].url is None
