@@ -200,6 +200,17 @@ class EndlessWatch:
             cluster.in_question = False
             cluster.allowed = max(cluster.count - self.limit, 0.0) + further
 
+    def count_anew(self, canonical_id: int) -> bool:
+        """Let a cluster go on whose pages have turned out to say something of their own, though not in words.
+        False: it has done so for too long.
+        """
+        cluster = self._cluster(canonical_id)
+        if cluster.without_new >= MOST_WITHOUT_NEW * self.limit:
+            return False
+        cluster.count, cluster.in_question = 0.0, False
+        self._exhausted.discard(canonical_id)
+        return True
+
     def end(self, canonical_id: int) -> bool:
         """Take a cluster whose end is in question as exhausted; False: it has led to a new page meanwhile."""
         cluster = self._cluster(canonical_id)

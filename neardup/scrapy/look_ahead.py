@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict, deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy.http import HtmlResponse
 from scrapy.utils.defer import deferred_from_coro
 
+from neardup.detection.endless import WORTH
 from neardup.errors import PageTooLarge
 from neardup.scrapy.links import CLUSTER
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
+from neardup.text.media import media_names
 from neardup.urls.counting import further_on
 
 if TYPE_CHECKING:
@@ -38,6 +41,23 @@ _MOST_CLUSTERS = 10_000
 _NOT_THERE = {400, 404, 410, 500}
 """Statuses by which sites say that they have no such page. Others say that they do not like the crawl."""
 
+_MOST_NAMES = 500_000
+"""Names of media that are remembered, some 50 MB. When there are more, all are forgotten."""
+
+
+@dataclass(slots=True, eq=False)
+class _Pages:
+    """What was seen of the pages that the duplicates of a canonical page have led to."""
+
+    urls: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    media: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
+    """Names of media that only the last page has."""
+    with_own: int = 0
+    """Pages with such names, since the cluster was last about to be left."""
+    lasts: bool = False
+    """Whether a page had the same names when it was asked for once more."""
+
 
 class LookAhead:
     """Looks further on when a cluster is exhausted (:mod:`neardup.detection.endless`), in one crawl.
@@ -46,6 +66,9 @@ class LookAhead:
     from within. If the URLs of its pages count up or down, a few pages further on are requested. When one of
     these is not there, or is another page, the chain has an end, and is followed that far. All are copies in
     an endless space.
+
+    Pages without words of their own may have images of their own. Whether these are content is seen by asking
+    for the last page once more: names that are made up for each request are others then.
 
     Such requests go past the scheduler and the spider, as probes do (:mod:`neardup.scrapy.probes`). They have
     the headers of the request of the last page, cookies included. None is made by ``record``, which defers
@@ -59,29 +82,53 @@ class LookAhead:
         self._endless = endless
         self._outcomes = outcomes
         self._detector = detector
-        self._urls: OrderedDict[int, deque[str]] = OrderedDict()
+        self._pages: OrderedDict[int, _Pages] = OrderedDict()
+        self._names = 0
 
     def read(self, response: Response) -> None:
         """Take note of a page, if a link of a duplicate led to it."""
         cluster = response.meta.get(CLUSTER)
         if cluster is None:
             return
-        self._urls.setdefault(cluster, deque(maxlen=_REMEMBERED)).append(response.url)
-        self._urls.move_to_end(cluster)
-        if len(self._urls) > _MOST_CLUSTERS:
-            self._urls.popitem(last=False)
+        pages = self._pages.setdefault(cluster, _Pages())
+        self._pages.move_to_end(cluster)
+        if len(self._pages) > _MOST_CLUSTERS:
+            self._names -= len(self._pages.popitem(last=False)[1].media)
+        pages.urls.append(response.url)
+        pages.own = _media(response) - pages.media
+        pages.with_own += bool(pages.own)
+        pages.media |= pages.own
+        self._names += len(pages.own)
+        if self._names > _MOST_NAMES:
+            self._names = 0
+            for forgotten in self._pages.values():
+                forgotten.media.clear()
 
     def exhausted(self, cluster: int, response: Response) -> None:
         """Look ahead before a cluster is left, or leave it; ``response`` is its last page."""
-        distances = [max(1, int(times * self._endless.limit)) for times in _STEPS]
-        further = further_on(list(self._urls.get(cluster, [response.url])), distances)
-        if not further or not self._endless.question(cluster):
+        pages = self._pages.get(cluster, _Pages())
+        limit = self._endless.limit
+        # As many as words of their own would have to be said by.
+        shows = bool(pages.own) and pages.with_own * (WORTH + 1) >= limit
+        pages.with_own = 0
+        if shows and pages.lasts and self._endless.count_anew(cluster):
+            return
+        further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
+        asks = further or (shows and not pages.lasts)
+        if not asks or not self._endless.question(cluster):
             self._outcomes.exhausted(cluster, response)
             return
-        deferred_from_coro(self._look(cluster, response, further))
+        again = pages.own.copy() if shows and not pages.lasts else set()
+        deferred_from_coro(self._look(cluster, response, pages, again, further))
 
-    async def _look(self, cluster: int, response: Response, further: list[Further]) -> None:
+    async def _look(
+        self, cluster: int, response: Response, pages: _Pages, again: set[str], further: list[Further]
+    ) -> None:
         try:
+            if again and await self._has_again(again, response):
+                pages.lasts = True
+                if self._endless.count_anew(cluster):
+                    return
             for there in further:
                 if there.url is None or await self._ends_at(there.url, cluster, response):
                     self._endless.go_on(cluster, there.steps)
@@ -92,16 +139,28 @@ class LookAhead:
         if self._endless.end(cluster):
             self._outcomes.exhausted(cluster, response)
 
-    async def _ends_at(self, url: str, cluster: int, last: Response) -> bool:
-        """Whether something else than a copy of the last pages is to be found there."""
+    async def _answer(self, url: str, last: Response) -> Response | None:
+        """The answer to a request that is made as that of the last page was; None: there is none."""
         assert self._crawler.engine is not None
         assert last.request is not None
         try:
             found = await self._crawler.engine.download_async(_asked(url, last.request))
         except Exception as exc:  # noqa: BLE001  # robots.txt forbids it, the guard, or nobody answers
             logger.debug("neardup: no answer from %(url)s: %(reason)r", {"url": url, "reason": exc})
-            return False
+            return None
         self._outcomes.count("neardup/looked_ahead")
+        return found
+
+    async def _has_again(self, names: set[str], last: Response) -> bool:
+        """Whether the last page has these media when it is asked for once more."""
+        found = await self._answer(last.url, last)
+        return found is not None and names <= _media(found)
+
+    async def _ends_at(self, url: str, cluster: int, last: Response) -> bool:
+        """Whether something else than a copy of the last pages is to be found there."""
+        found = await self._answer(url, last)
+        if found is None:
+            return False
         if 200 <= found.status < 300:
             return not self._is_more_of(cluster, found)
         return found.status in _NOT_THERE
@@ -127,6 +186,10 @@ class LookAhead:
             return False
         text = reader.content.text(response.url, response.selector.root)
         return self._endless.is_more_of(cluster, self._detector.pages.ids[like.row], text)
+
+
+def _media(response: Response) -> set[str]:
+    return media_names(response.selector.root) if isinstance(response, HtmlResponse) else set()
 
 
 def _asked(url: str, request: Request) -> Request:

@@ -169,6 +169,17 @@ class TestQuestions:
         assert questions == MOST_QUESTIONS
         assert requests <= 3 * 20
 
+    def test_counted_anew_but_not_for_ever(self) -> None:
+        watch, requests = EndlessWatch(3), 0
+        while True:
+            requests += exhausted_after(watch)
+            if not watch.count_anew(1):
+                break
+            assert not watch.is_exhausted(1)
+
+        assert requests == MOST_WITHOUT_NEW * 3
+        assert watch.is_exhausted(1)
+
     def test_a_new_page_answers_by_itself(self) -> None:
         watch = EndlessWatch(3)
         exhausted_after(watch)

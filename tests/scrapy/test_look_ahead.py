@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.sites.chains import Album
+from tests.support.sites.chains import Album, Drawings
 from tests.support.sites.in_process import crawl_site
 from tests.support.sites.served import Answer, Ask
 
@@ -88,6 +88,14 @@ def test_as_the_last_page_was_asked_for(addon: dict[str, Any]) -> None:
     crawled(site, addon)
 
     assert {"visit": "7"} in site.cookies
+
+
+def test_images_whose_names_are_made_up_say_nothing(addon: dict[str, Any]) -> None:
+    done = crawl_site(Drawings(lasting=False), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert done.stats["neardup/looked_ahead"] == 1
+    assert done.stats["neardup/exhausted"] == 1
+    assert len(done.requests) < 3 * LIMIT
 
 
 def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:

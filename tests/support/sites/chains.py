@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+from uuid import uuid4
+
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
 from tests.support.sites.text import passage, prose
 
@@ -46,6 +50,35 @@ class Album(Chain):
 
     def shown(self, number: int) -> tuple[str, ...]:
         return "Photo", f'<figure><img src="/img/{number}.jpg"></figure>', self._prints
+
+
+class Drawings(Album):
+    """Drawings without captions, at addresses that do not count; each image has one name.
+
+    ``lasting``: if it is False, a name is made up whenever a page is asked for.
+    """
+
+    name = "drawing"
+
+    def __init__(self, *, lasting: bool = True) -> None:
+        super().__init__()
+        self._lasting = lasting
+
+    def answer(self, ask: Ask) -> Answer:
+        by_name = {self._path(number): number for number in self.numbers}
+        number = by_name.get(ask.path)
+        return super().answer(ask if number is None else replace(ask, path=f"/{self.name}/{number}"))
+
+    def _path(self, number: int) -> str:
+        return f"/{self.name}/{_digest(str(number))}"
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        name = _digest(f"image {number}") if self._lasting else uuid4().hex
+        return "Drawing", f'<img src="/img/{name}.jpg">', self._prints
+
+
+def _digest(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Guestbook(Chain):
