@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, is_opaque, plain_spelling
+from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, is_opaque, plain_spelling, shape
 from neardup.urls.rules import Slot
 from neardup.urls.substitutions import around, text_of
 
@@ -33,6 +33,9 @@ Context = tuple[Slot, str, str]
 
 _FEW_VALUES = re.compile(r"[A-Za-z_-]{1,16}|[0-9]{1,2}")
 """Values of parameters of which there are few, so that each may be a context: a view, an order."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+"""Words of a file name, whether their first letters are capitals or they are parted by other signs."""
 
 Component = tuple[Slot, str]
 """A rule for a whole host: slot and value."""
@@ -58,12 +61,15 @@ class Place(NamedTuple):
     - ``bare``: the key of the URL that is left when the part is removed. 0: it is replaced, not removed.
     - ``left``: the key of what is left of the URL, if the slot is looked at there. Pages with the same key
       do not differ in the slot, and are no partners. 0: the slot is looked at in the whole URL.
+    - ``like``: of a segment that another one may stand for, what pages that change together have in common.
+      That is the directories below it, and the last word of the name of the file.
     """
 
     contexts: tuple[Context, ...]
     bucket: int
     bare: int
     left: int
+    like: tuple[str, ...] = ()
 
 
 def page_key(parts: Parts) -> int:
@@ -182,7 +188,9 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
             following = after[0][:MOST_VALUE]
             key = hash((Slot.SEGMENT, origin, before, after, parameters))
             at = f"{prefix}/{segment}"
-            yield Place(_chain(Slot.SEGMENT, str(place), prefix, at, f"{at}/{following}"), key, 0, left.key)
+            chain = _chain(Slot.SEGMENT, str(place), prefix, at, f"{at}/{following}")
+            like = f"{'/'.join(after[:-1])[-MOST_VALUE:]}/", f"*{_last_word(after[-1])}"
+            yield Place(chain, key, 0, left.key, like)
         if not last:
             bare = reduced_key(origin, before + after, parameters)
             contexts = (Slot.EXTRA, segment, ""), (Slot.EXTRA, segment, directory)
@@ -200,6 +208,12 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
         elif after:
             bare = hash((parts.origin, before + after, parts.parameters))
             yield Place(_chain(Slot.EXTRA, segment, "", parts.directory), 0, bare, 0)
+
+
+def _last_word(name: str) -> str:
+    """The last word of the name of a file: ``Options`` of ``ListTopicsOptions.html``."""
+    words = _WORD.findall(name.rpartition(".")[0] or name)
+    return shape(words[-1])[:MOST_VALUE] if words else ""
 
 
 def differences(one: Parts, other: Parts) -> list[Component] | None:

@@ -86,15 +86,19 @@ def versions_of(place: Place, pages: Iterable[Page]) -> dict[str, int]:
 def contexts_of(place: Place, partners: Iterable[Page]) -> tuple[Context, ...]:
     """The contexts of a slot. Those of a segment that another may stand for name the others, too: the last
     version of a page tells more than the first one. The last context says how the version lies between them.
+    If it lies outside, the last contexts are those of pages that are likely to change together.
     """
     if not has_versions(place):
         return place.contexts
     slot, value, directory = place.contexts[0]
     others = versions_of(place, partners)
     named = ",".join(sorted(others)[-_NAMED:])[:MOST_VALUE]
-    contexts = *place.contexts, (slot, value, f"{place.contexts[1][2]}<{named}")
+    after = f"{place.contexts[1][2]}<{named}"
+    contexts = *place.contexts, (slot, value, after)
     lies = between(directory_and_version(place)[1], others)
-    return (*contexts, (slot, value, f"{directory}{lies}")) if lies else contexts
+    if lies:
+        return (*contexts, (slot, value, f"{directory}{lies}"))
+    return *contexts, *((slot, value, f"{after} {like}") for like in place.like)
 
 
 def between(segment: str, clusters: Mapping[str, int]) -> str:

@@ -48,6 +48,23 @@ def test_of_unknown_versions_the_outermost_is_asked_for_first() -> None:
     assert 0.5 < outermost < min(probability(learner, "1.9"), probability(learner, "1.10"))
 
 
+def test_pages_of_one_directory_or_kind_change_together() -> None:
+    learner = Learner()
+    for page in range(40):
+        changes = page % 4 == 0
+        kind = "Options" if changes else "Error"
+        for version, changed in (("1.11", 0), ("1.8", changes)):
+            learner.observe(f"{SITE}/{version}/d{page % 4}/page{page}.html", 2 * page + changed)
+            learner.observe(f"{SITE}/{version}/all/Page{page}{kind}.html", 2 * page + changed + 1_000)
+    unlike, like = ("d0/new.html", "all/NewOptions.html"), ("d1/new.html", "all/NewError.html")
+    for cluster, path in enumerate((*unlike, *like), 2_000):
+        learner.observe(f"{SITE}/1.11/{path}", cluster)
+    found = {path: learner.predict(f"{SITE}/1.8/{path}") for path in (*unlike, *like)}
+    probabilities = {path: one.probability for path, one in found.items() if one}
+    assert all(probabilities[path] < 0.5 for path in unlike)
+    assert all(probabilities[path] > 0.8 for path in like)
+
+
 def test_versions_that_are_written_in_another_way_have_no_order() -> None:
     assert between("1.9", {"v1.8": 1, "v1.10": 1, "stable": 1}) == ""
     versions = Versions()
