@@ -157,16 +157,6 @@ def place_of(url: str) -> str:
     return _read_place(url) if authority is None else _place_of_authority(authority[0])
 
 
-def site_of(url: str) -> str:
-    """What URLs of one scheme, host and port begin with, as it is written in this URL; "" if that is unusual.
-
-    >>> site_of("http://a.example:80/x"), site_of("http://a.example"), site_of("mailto:a@b")
-    ('http://a.example:80/', '', '')
-    """
-    authority = _AUTHORITY.match(url)
-    return "" if authority is None or url[authority.end()] != "/" else f"{authority[0]}/"
-
-
 @lru_cache(_HOSTS_REMEMBERED)
 def _place_of_authority(url: str) -> str:
     return _read_place(url)

@@ -94,23 +94,21 @@ class PrivateNetworkMiddleware:
         """
         self._crawler.signals.disconnect(self.note, signal=signals.request_scheduled)
 
-    def note(self, request: Request, place: str | None = None) -> None:
+    def note(self, request: Request) -> None:
         """Take note of a start request, and write into a link that it may go where start requests go.
 
         A start request that the duplicates filter drops, as after a pause (JOBDIR), counts as well. So that
-        is not done only when it is downloaded. ``place`` is the :func:`goal` of the request, if that is at
-        hand.
+        is not done only when it is downloaded.
         """
-        if place is None:
-            place = goal(request.url)
-        meta = request.meta
+        place, meta = goal(request.url), request.meta
         # Redirects, retries and copies of meta have the note of the request they are made of.
         free = meta.get(FREE)
         if free is None and (self._is_shell or meta.get("is_start_request")):
             free = meta[FREE] = place
+        if not is_web(request.url):
+            return
         if free == place:
-            if is_web(request.url):
-                self._starts.setdefault(place, None)
+            self._starts.setdefault(place, None)
         elif place in self._starts:
             # For the queue on disk: after a pause, links may come before the start requests.
             meta[FREE] = place

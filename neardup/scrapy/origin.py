@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from neardup.address import is_web, site_of
+from neardup.address import is_web
 from neardup.scrapy.guard import FREE, PrivateNetworkMiddleware, goal
 
 if TYPE_CHECKING:
@@ -40,24 +40,23 @@ class OriginMiddleware:
         async for output in start:
             if isinstance(output, Request):
                 output.meta[FREE] = goal(output.url)
-                if self._guard is not None:
-                    self._guard.note(output)
+                self._tell(output)
             yield output
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         comes_from_file = not is_web(response.url)
-        # Most links of a page lead to its own site.
-        site, own_place = site_of(response.url), goal(response.url)
         async for output in result:
             if isinstance(output, Request):
-                meta, url = output.meta, output.url
-                place = own_place if site and url.startswith(site) else goal(url)
-                if comes_from_file and not is_web(url):
-                    meta[FREE] = place
-                elif FREE in meta and meta[FREE] != place:
+                meta = output.meta
+                if comes_from_file and not is_web(output.url):
+                    meta[FREE] = goal(output.url)
+                elif FREE in meta and meta[FREE] != goal(output.url):
                     meta[FREE] = ""  # copied; what is followed from here must not have it
-                if self._guard is not None:
-                    self._guard.note(output, place)
+                self._tell(output)
             yield output
+
+    def _tell(self, request: Request) -> None:
+        if self._guard is not None:
+            self._guard.note(request)
