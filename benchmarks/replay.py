@@ -285,6 +285,7 @@ class Replay:
                 if url is None:
                     break
                 flying.append(url)
+                self.outcome.learner.asked(url)
                 asked += 1
             if not flying:
                 return self.outcome
@@ -332,7 +333,7 @@ class Replay:
         if not self.policy.learns:
             return 0.0, None
         started = perf_counter()
-        found = self.outcome.learner.predict(url)
+        found = self.outcome.learner.predict(url, may_wait=True)
         self.outcome.learner_seconds += perf_counter() - started
         self.outcome.asked += 1
         self._decide(url, found)

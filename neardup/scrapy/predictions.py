@@ -177,7 +177,14 @@ class Predictions:
             raise _ignored(request, "its copy in the queue has come earlier")
         if self._ends(band):
             return self._in_band(request, band, band)
-        prediction = self._predict(request.url)
+        put_back = self._decide(request, band)
+        if put_back is None:
+            self.learner.asked(page_url(request.url))
+        return put_back
+
+    def _decide(self, request: Request, band: float) -> Request | None:
+        """What is to be done with a link that leaves the queue: as :meth:`look_at`."""
+        prediction = self._predict(request.url, may_wait=self.predict is not Predict.RECORD)
         if prediction is not None:
             if not request.meta.get(PREDICTED):
                 self._count("neardup/predicted")
@@ -350,9 +357,12 @@ class Predictions:
         """What differs after a change in what was learned that may speak for a dropped request."""
         return self.learner.generation, self._leads.generation
 
-    def _predict(self, url: str) -> Prediction | None:
-        """The prediction that a page is a copy; None if the page is as likely none."""
-        prediction = self.learner.predict(page_url(url))
+    def _predict(self, url: str, *, may_wait: bool = False) -> Prediction | None:
+        """The prediction that a page is a copy; None if the page is as likely none.
+
+        ``may_wait``: the other page may be one that is only asked for.
+        """
+        prediction = self.learner.predict(page_url(url), may_wait=may_wait)
         return None if prediction is None or prediction.probability < BANDS[0] else prediction
 
     def _still_a_copy(self, request: Request) -> Prediction | None:
@@ -414,7 +424,7 @@ class Predictions:
             return 0
         return OF_DUPLICATES + bisect_right(BANDS, probability)
 
-    def _drop(self, request: Request, band: int, prediction: Prediction) -> None:
+    def _drop(self, request: Request, band: float, prediction: Prediction) -> None:
         key = request_key(self.crawler, request)
         self._dropped.put(key, self._in_band(request, band, band), prediction.partner)
         self._count("neardup/predicted/dropped")

@@ -32,7 +32,7 @@ EXPLORED = 20
 
 def may_drop(prediction: Prediction, leads: Leads) -> bool:
     """Whether a prediction, and what was read of such copies, are enough to drop a request."""
-    return is_sure(prediction) and leads.leads_nowhere(prediction.rule)
+    return prediction.is_known and is_sure(prediction) and leads.leads_nowhere(prediction.rule)
 
 
 def is_still_sure(prediction: Prediction, leads: Leads) -> bool:

@@ -14,6 +14,7 @@ from neardup.urls.parts import Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Component, Place, Reduced, differences, page_key, places
 from neardup.urls.substitutions import proposals, text_of
+from neardup.urls.under_way import UnderWay
 from neardup.urls.versions import (
     COPIES,
     OTHERS,
@@ -56,6 +57,9 @@ _CLEARLY = 0.05
 """By so much rules together must be surer than one rule alone, which is easier to understand."""
 
 
+_NO_CLUSTER = 0
+"""That of a page that is not judged yet."""
+
 _NOTHING_LEARNED = HostRules()
 
 
@@ -64,6 +68,7 @@ class _Partners(NamedTuple):
 
     pages: list[Page]
     history: Bucket | None
+    are_known: bool = True
 
 
 _NO_PARTNERS = _Partners([], None)
@@ -108,6 +113,7 @@ class Learner:
         """
         self._most_hosts = most_hosts
         self._memory = Memory(most_pages)
+        self._under_way = UnderWay()
         self._hosts: OrderedDict[str, HostRules] = OrderedDict()
         self._rules = 0
         """How many rules the hosts have."""
@@ -133,6 +139,7 @@ class Learner:
         canonical page, or its own id if the page is canonical. A page without a cluster (too short, gone, not
         judged) is not observed. A page that is judged again is observed again.
         """
+        self._under_way.drop(url)
         parts = parts_of(url)
         if parts is None:
             return []
@@ -223,8 +230,20 @@ class Learner:
                 if place.bucket:
                     self._memory.put(place.bucket, page)
 
-    def predict(self, url: str) -> Prediction | None:
+    def asked(self, url: str) -> None:
+        """Note that a page is asked for. Until the page is judged, its likely copies can wait."""
+        parts = parts_of(url)
+        if parts is None:
+            return
+        host = self._hosts.get(parts.host, _NOTHING_LEARNED)
+        left, of_url = _divided(url, host.together(), host.substitutions)
+        page = Page(url, parts.host, _NO_CLUSTER, left.key)
+        self._under_way.put(page, (place.bucket for place in of_url if place.bucket))
+
+    def predict(self, url: str, *, may_wait: bool = False) -> Prediction | None:
         """What is known against a URL that is not fetched yet; None: nothing.
+
+        ``may_wait``: pages that are only :meth:`asked` for are partners, too.
 
         Cheap enough to be asked about each request that leaves the queue, and again when
         :attr:`generation` has risen.
@@ -236,6 +255,8 @@ class Learner:
         best: Prediction | None = None
         for place in _divided(url, host.together(), host.substitutions)[1]:
             partners = self._partners(parts, place, url)
+            if may_wait and not partners.pages:
+                partners = self._partners_under_way(parts, place, url)
             if not partners.pages:
                 continue
             is_alias = place.contexts[0][0] is Slot.HOST and without_alias(url) in {
@@ -249,7 +270,8 @@ class Learner:
                 probability = _of_this_page(host, place, partners, estimate)
             behind = _CLEARLY if best is not None and best.rule.slot is Slot.TOGETHER else 0.0
             if best is None or probability > best.probability - behind:
-                best = _prediction(probability, estimate, parts.host, partners.pages[-1].url)
+                of = partners.pages[-1].url
+                best = _prediction(probability, estimate, parts.host, of, is_known=partners.are_known)
         trap = host.estimate((_soft_404s(parts), _trap(parts)))
         if trap is None or trap.lower < MIN_LOWER or (best and best.probability >= trap.probability):
             return best
@@ -332,10 +354,16 @@ class Learner:
         if history is not None and history.is_closed:
             return _NO_PARTNERS
         pages = _pages(found) if bare is None else [*_pages(found), *_pages(bare)]
-        pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
-        if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
-            pages = [page for page in pages if may_be_one_site(parts.host, page.host)]
-        return _Partners(pages, history)
+        return _Partners(_that_differ(pages, parts, place, url), history)
+
+    def _partners_under_way(self, parts: Parts, place: Place, url: str) -> _Partners:
+        """The partners that are asked for; none if the part is known to matter."""
+        found = self._memory.bucket(place.bucket) if place.bucket else None
+        if isinstance(found, Bucket) and found.is_closed:
+            return _NO_PARTNERS
+        asked = [self._under_way.of(key) for key in (place.bucket, place.bare) if key]
+        pages = _that_differ([page for page in asked if page is not None], parts, place, url)
+        return _Partners(pages, found if isinstance(found, Bucket) else None, are_known=False)
 
     def _try(self, host: HostRules, parts: Parts, place: Place, page: Page, partners: list[Page]) -> bool:
         """Count a page as a trial of a slot; whether it is in the cluster of a partner."""
@@ -393,8 +421,18 @@ def _pages(found: Bucket | Page | None) -> list[Page]:
     return [] if found is None else [found]
 
 
-def _prediction(probability: float, estimate: Estimate, host: str, partner: str | None) -> Prediction:
-    return Prediction(probability, estimate.lower, Rule(host, *estimate.context), partner)
+def _that_differ(pages: list[Page], parts: Parts, place: Place, url: str) -> list[Page]:
+    """Of pages with a key of a slot, those that differ from a URL in the slot, and may be partners."""
+    pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
+    if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
+        pages = [page for page in pages if may_be_one_site(parts.host, page.host)]
+    return pages
+
+
+def _prediction(
+    probability: float, estimate: Estimate, host: str, partner: str | None, *, is_known: bool = True
+) -> Prediction:
+    return Prediction(probability, estimate.lower, Rule(host, *estimate.context), partner, is_known)
 
 
 def _soft_404s(parts: Parts) -> Context:

@@ -97,9 +97,11 @@ class Prediction(NamedTuple):
     - ``lower``: the lower end of the 95 % interval of that, from the trials of the rule alone.
     - ``rule``: why.
     - ``partner``: URL of the known page that it would be a copy of; None if no one page is known.
+    - ``is_known``: False if the partner is only asked for, and not judged yet.
     """
 
     probability: float
     lower: float
     rule: Rule
     partner: str | None
+    is_known: bool = True

@@ -174,6 +174,30 @@ class TestDeferred:
         assert predictions().look_at(request) is None
         assert request.meta == {}
 
+    @pytest.mark.parametrize("predict", [Predict.DEFER, Predict.DROP])
+    def test_waits_for_the_page_that_it_may_be_a_copy_of(self, predict: Predict) -> None:
+        """That page is under way: nothing is dropped before it is judged."""
+        of, copy = predictions(predict), f"{SITE}/item77?sid=new"
+        assert of.look_at(link(f"{SITE}/item77?sid=a")) is None
+
+        waiting = put_back(of.look_at(link(copy)))
+
+        assert waiting.priority <= -DEFERRED
+        of.learner.observe(f"{SITE}/item77?sid=a", cluster=77)
+        if predict is Predict.DEFER:
+            assert of.look_at(waiting) is None
+        else:
+            with pytest.raises(IgnoreRequest, match=r"a copy of http://shop\.example/item77"):
+                of.look_at(waiting)
+
+    def test_waits_for_no_page_where_nothing_is_deferred(self) -> None:
+        of = predictions(Predict.RECORD)
+        assert of.look_at(link(f"{SITE}/item77?sid=a")) is None
+
+        assert of.look_at(link(f"{SITE}/item77?sid=b")) is None
+
+        assert stat(of, "") == 0
+
     def test_at_most_so_many_times(self) -> None:
         of, request = predictions(), link()
         for band in range(len(BANDS) + 1):

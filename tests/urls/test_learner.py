@@ -14,8 +14,9 @@ from neardup.urls import host_rules
 from neardup.urls import learner as learner_module
 from neardup.urls.evidence import ENOUGH_TRIALS, MIN_TRIALS
 from neardup.urls.learner import TRAP_PAGES, Learner
-from neardup.urls.memory import MOST_CLUSTERS
+from neardup.urls.memory import MOST_CLUSTERS, Page
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
+from neardup.urls.under_way import UnderWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,6 +165,54 @@ def test_the_history_of_a_page_has_the_last_word() -> None:
     assert stable is not None
     assert changing.probability < 0.5
     assert stable.probability > 0.9
+
+
+@pytest.mark.parametrize("name", PLANTED_BY_NAME)
+def test_a_page_that_is_only_asked_for_is_a_partner_of_what_may_wait(name: str) -> None:
+    slot, url = PLANTED_BY_NAME[name]
+    learner = taught(name)
+    learner.asked(url(501, 0))
+
+    found = learner.predict(url(501, 1), may_wait=True)
+
+    assert found is not None
+    assert found.rule.slot in {slot, Slot.TOGETHER}
+    assert (found.partner, found.is_known) == (url(501, 0), False)
+    for other in (learner.predict(url(501, 1)), learner.predict(url(501, 0), may_wait=True)):
+        assert other is None or other.is_known
+    learner.observe(url(501, 0), 501)
+    now = learner.predict(url(501, 1), may_wait=True)
+    assert now is not None
+    assert now.is_known
+
+
+def test_a_page_that_is_asked_for_holds_nothing_back_where_the_part_matters() -> None:
+    learner = Learner()
+    for item in range(60):
+        for variant in range(2):
+            learner.observe(f"{SITE}/d{item % 3}/{item}?page={variant}", 1_000 * variant + item)
+    learner.asked(f"{SITE}/d1/500?page=0")
+
+    found = learner.predict(f"{SITE}/d1/500?page=1", may_wait=True)
+
+    assert found is None or found.probability < 0.2
+
+
+def test_pages_that_are_asked_for_are_forgotten_when_there_are_more() -> None:
+    under_way, page = UnderWay(most=3), Page("http://a.example/0", "a.example", 0, 0)
+    under_way.put(page, [7])
+    assert under_way.of(7) is page
+    later = Page("http://a.example/1", "a.example", 0, 0)
+    under_way.put(later, [7, 8])
+
+    under_way.drop(page.url)
+
+    assert under_way.of(7) is later
+    for number in range(2, 5):
+        under_way.put(Page(f"http://a.example/{number}", "a.example", 0, 0), [10 + number])
+    assert under_way.of(7) is None
+    assert under_way.of(8) is None
+    assert under_way.of(14) is not None
 
 
 def test_few_trials_one_cluster_or_one_directory_are_no_rule() -> None:

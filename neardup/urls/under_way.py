@@ -1,0 +1,43 @@
+"""Pages that were asked for and are not judged yet, by what their URLs have in common with others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from neardup.urls.memory import Page
+
+MOST_UNDER_WAY = 1_000
+"""More than a crawl has under way. The oldest ones, of which perhaps no answer comes, are forgotten."""
+
+
+class UnderWay:
+    """The pages that are under way, the last ones, as many as fit."""
+
+    def __init__(self, most: int = MOST_UNDER_WAY) -> None:
+        self._most = most
+        self._keys: dict[str, tuple[Page, tuple[int, ...]]] = {}
+        self._pages: dict[int, Page] = {}
+
+    def put(self, page: Page, keys: Iterable[int]) -> None:
+        """Note a page by the keys of what is left of its URL without one part; of a key the last page
+        counts.
+        """
+        self.drop(page.url)
+        self._keys[page.url] = page, tuple(keys)
+        self._pages.update(dict.fromkeys(self._keys[page.url][1], page))
+        if len(self._keys) > self._most:
+            self.drop(next(iter(self._keys)))
+
+    def drop(self, url: str) -> None:
+        """Forget a page, if it is under way."""
+        page, keys = self._keys.pop(url, (None, ()))
+        for key in keys:
+            if self._pages.get(key) is page:
+                del self._pages[key]
+
+    def of(self, key: int) -> Page | None:
+        """The last page of a key."""
+        return self._pages.get(key)
