@@ -103,10 +103,14 @@ class NearDuplicateMiddleware:
         stores_links = self.neardup.options.links
         try:
             async for output in result:
-                links.verdict = verdict = get_verdict(response)
+                if verdict is not None and verdict.is_doubtful:  # it may have been corrected
+                    links.verdict = verdict = get_verdict(response)
                 if isinstance(output, Request):
-                    if not self._lets_pass(output, links, response):
-                        continue
+                    try:
+                        if not links.lets_pass(output):
+                            continue
+                    except Exception as exc:  # noqa: BLE001  # the request is the spider's all the same
+                        self.neardup.outcomes.failed_on(response.url, exc)
                     if stores_links and output.method == "GET":
                         requested.append(output.url)
                 elif verdict is not None:
@@ -118,13 +122,6 @@ class NearDuplicateMiddleware:
             links.verdict = verdict = get_verdict(response)
             self._finish(links, response, verdict)
             self.neardup.store_links(response, verdict, requested)
-
-    def _lets_pass(self, request: Request, links: PageLinks, response: Response) -> bool:
-        try:
-            return links.lets_pass(request)
-        except Exception as exc:  # noqa: BLE001  # whatever it is, the request is the spider's all the same
-            self.neardup.outcomes.failed_on(response.url, exc)
-            return True
 
     def _finish(self, links: PageLinks, response: Response, verdict: Verdict | None) -> None:
         try:

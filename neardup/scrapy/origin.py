@@ -8,6 +8,7 @@ from scrapy import Request
 
 from neardup.address import is_web
 from neardup.scrapy.guard import FREE, PrivateNetworkMiddleware, goal
+from neardup.scrapy.schedulers import has_own_requests_only
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,6 +28,7 @@ class OriginMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._guard: PrivateNetworkMiddleware | None = None
+        self._is_of_one_run = has_own_requests_only(crawler.settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OriginMiddleware:
@@ -54,7 +56,10 @@ class OriginMiddleware:
                     meta[FREE] = goal(output.url)
                 elif FREE in meta and meta[FREE] != goal(output.url):
                     meta[FREE] = ""  # copied; what is followed from here must not have it
-                self._tell(output)
+                if not self._is_of_one_run:
+                    # A later run may make the request before it meets the start requests. In this run, it is
+                    # soon enough when the request is made.
+                    self._tell(output)
             yield output
 
     def _tell(self, request: Request) -> None:
