@@ -352,6 +352,7 @@ class Replay:
 
     def _arrived(self, url: str) -> None:
         doc, outcome = self.site.fetch(url), self.outcome
+        outcome.learner.answered(url)
         if doc is not None:
             if doc.star is not None:
                 outcome.stars.add(doc.star)

@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from neardup import native
-from neardup.address import Address, host_of, may_be_one_site
+from neardup.address import Address, host_of, may_be_one_site, page_url
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
@@ -227,6 +227,8 @@ class NearDuplicates:
 
     def response_received(self, response: Response, request: Request) -> None:
         """Notice pages that are there no longer, whether or not their responses get as far as a callback."""
+        if not 200 <= response.status < 300:
+            self.predictions.learner.answered(page_url(request.url))
         if response.status in _GONE_STATUSES and request.meta.get("neardup") is not False:
             verdict = self.detector.gone(response.url)
             if verdict is not None:

@@ -149,6 +149,7 @@ class Predictions:
         """Learn from a verdict, also from one that corrects another; the requests to queue again by that."""
         if self.predict is Predict.OFF:
             return []
+        self.learner.answered(verdict.url)
         cluster = self._cluster_of(verdict)
         if cluster is None:
             return []

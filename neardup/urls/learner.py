@@ -231,7 +231,7 @@ class Learner:
                     self._memory.put(place.bucket, page)
 
     def asked(self, url: str) -> None:
-        """Note that a page is asked for. Until the page is judged, its likely copies can wait."""
+        """Note that a page is asked for. Until it is :meth:`answered`, its likely copies can wait."""
         parts = parts_of(url)
         if parts is None:
             return
@@ -239,6 +239,10 @@ class Learner:
         left, of_url = _divided(url, host.together(), host.substitutions)
         page = Page(url, parts.host, _NO_CLUSTER, left.key)
         self._under_way.put(page, (place.bucket for place in of_url if place.bucket))
+
+    def answered(self, url: str) -> None:
+        """Note that a page that was asked for is none, or is about to be observed."""
+        self._under_way.drop(url)
 
     def predict(self, url: str, *, may_wait: bool = False) -> Prediction | None:
         """What is known against a URL that is not fetched yet; None: nothing.
@@ -253,10 +257,11 @@ class Learner:
             return None
         host = self._hosts.get(parts.host, _NOTHING_LEARNED)
         best: Prediction | None = None
-        for place in _divided(url, host.together(), host.substitutions)[1]:
+        left, of_url = _divided(url, host.together(), host.substitutions)
+        for place in of_url:
             partners = self._partners(parts, place, url)
             if may_wait and not partners.pages:
-                partners = self._partners_under_way(parts, place, url)
+                partners = self._partners_under_way(parts, place, left, url)
             if not partners.pages:
                 continue
             is_alias = place.contexts[0][0] is Slot.HOST and without_alias(url) in {
@@ -356,8 +361,13 @@ class Learner:
         pages = _pages(found) if bare is None else [*_pages(found), *_pages(bare)]
         return _Partners(_that_differ(pages, parts, place, url), history)
 
-    def _partners_under_way(self, parts: Parts, place: Place, url: str) -> _Partners:
-        """The partners that are asked for; none if the part is known to matter."""
+    def _partners_under_way(self, parts: Parts, place: Place, left: Reduced, url: str) -> _Partners:
+        """The partners that are asked for; none if the part is known to matter.
+
+        Another version or language of a page may have links of its own, which are worth more than to wait.
+        """
+        if place.contexts[0][0] is Slot.SEGMENT or any(slot is Slot.SEGMENT for slot, _ in left.gone):
+            return _NO_PARTNERS
         found = self._memory.bucket(place.bucket) if place.bucket else None
         if isinstance(found, Bucket) and found.is_closed:
             return _NO_PARTNERS

@@ -167,7 +167,9 @@ def test_the_history_of_a_page_has_the_last_word() -> None:
     assert stable.probability > 0.9
 
 
-@pytest.mark.parametrize("name", PLANTED_BY_NAME)
+@pytest.mark.parametrize(
+    "name", [name for name, (slot, _) in PLANTED_BY_NAME.items() if slot is not Slot.SEGMENT]
+)
 def test_a_page_that_is_only_asked_for_is_a_partner_of_what_may_wait(name: str) -> None:
     slot, url = PLANTED_BY_NAME[name]
     learner = taught(name)
@@ -184,6 +186,24 @@ def test_a_page_that_is_only_asked_for_is_a_partner_of_what_may_wait(name: str) 
     now = learner.predict(url(501, 1), may_wait=True)
     assert now is not None
     assert now.is_known
+
+
+def test_another_version_of_a_page_that_is_asked_for_does_not_wait() -> None:
+    _, url = PLANTED_BY_NAME["segment"]
+    learner = taught("segment")
+    learner.asked(url(501, 0))
+
+    assert learner.predict(url(501, 1), may_wait=True) is None
+
+
+def test_a_page_that_is_answered_is_no_partner_until_it_is_observed() -> None:
+    _, url = PLANTED_BY_NAME["parameter"]
+    learner = taught("parameter")
+    learner.asked(url(501, 0))
+
+    learner.answered(url(501, 0))
+
+    assert learner.predict(url(501, 1), may_wait=True) is None
 
 
 def test_a_page_that_is_asked_for_holds_nothing_back_where_the_part_matters() -> None:
