@@ -42,5 +42,6 @@ class DeferredRequestMiddleware:
             raise IgnoreRequest(f"made already, because its page is no near-duplicate: {request.url}")
         if self.neardup.policy.withholds(request):
             self.neardup.predictions.forget(request)
+            request.errback = None
             raise IgnoreRequest(f"one more of the near-duplicates that lead to nothing new: {request.url}")
         return self.neardup.look_at(request)

@@ -4,9 +4,8 @@ withheld.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from itemadapter import ItemAdapter
 from scrapy import signals
 
 from neardup.address import host_of
@@ -80,6 +79,42 @@ BETWEEN_BANDS = 1_000
 
 _OF_WAITING = frozenset({CLUSTER, CHAIN, BAND, PREDICTED, AUDITED})
 """What the meta of a request says of how it waits; of no other request is this true."""
+
+_META_OF_COMPONENTS = frozenset(
+    {
+        "allow_offsite",
+        "bindaddress",
+        "cookiejar",
+        "depth",
+        "is_start_request",
+        "link_text",
+        "priority_adjust",
+        "proxy",
+        "proxy_url",
+        "refresh_cache",
+        "referrer_policy",
+        "rule",
+        "verbatim",
+        "_auth_proxy",
+    }
+)
+"""Keys that Scrapy and its components write or read."""
+
+_PREFIXES_OF_COMPONENTS = (
+    "autothrottle_",
+    "dont_",
+    "download_",
+    "ftp_",
+    "give_up_",
+    "handle_httpstatus_",
+    "max_retry_",
+    "neardup",
+    "playwright",
+    "redirect_",
+    "retry_",
+    "splash",
+    "zyte_api",
+)
 
 _EXAMPLES = 5
 
@@ -415,7 +450,7 @@ class PageLinks:
         return not (
             request.dont_filter
             or request.method != "GET"
-            or (request.callback != self._callback and carries_an_item(request))
+            or (request.callback != self._callback and carries_values(request))
         )
 
 
@@ -425,11 +460,12 @@ def _released(held: Held) -> Request:
     return held.request.replace(priority=held.priority, dont_filter=True, meta=meta | {RELEASED: True})
 
 
-def carries_an_item(request: Request) -> bool:
-    """Whether a request is to complete an item."""
-    return any(_is_item(value) for value in (*request.cb_kwargs.values(), *request.meta.values()))
+def carries_values(request: Request) -> bool:
+    """Whether a request hands on what was read on another page: its page is to complete an item.
 
-
-def _is_item(value: Any) -> bool:
-    # An ItemLoader has an item.
-    return ItemAdapter.is_item(value) or ItemAdapter.is_item(getattr(value, "item", None))
+    The values may be anything: a whole item, an ItemLoader, or a name and a price.
+    """
+    return bool(request.cb_kwargs) or any(
+        name not in _META_OF_COMPONENTS and not name.startswith(_PREFIXES_OF_COMPONENTS)
+        for name in request.meta
+    )

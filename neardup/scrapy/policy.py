@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from neardup.detection.endless import EndlessWatch
-from neardup.scrapy.links import Links, PageLinks, carries_an_item
+from neardup.scrapy.links import Links, PageLinks, carries_values
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Policy:
 
     - The verdict is sure, and this crawl has had the content.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
-    - Its request carries no item that the page is to complete.
+    - Its request carries no values of an item that the page is to complete.
     - The page was not fetched a second time because it had lost its items in error.
     """
 
@@ -43,7 +43,7 @@ class Policy:
         if self.had is None or verdict.page_id is None:
             return
         request = response.request
-        if self.had.has_more(response, verdict) or (request is not None and carries_an_item(request)):
+        if self.had.has_more(response, verdict) or (request is not None and carries_values(request)):
             self.keep(response)
 
     def keep(self, response: Response) -> None:

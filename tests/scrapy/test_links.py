@@ -78,7 +78,10 @@ def links() -> Links:
     [
         Request("http://shop.example/other"),
         Request("http://shop.example/other", callback=SPIDER.parse_other),
-        Request("http://shop.example/other", callback=SPIDER.parse_other, cb_kwargs={"page": 2}),
+        Request(
+            "http://shop.example/other", callback=SPIDER.parse_other, meta={"link_text": "more", "depth": 3}
+        ),
+        Request("http://shop.example/other", callback=SPIDER.parse_other, meta={"download_timeout": 9}),
         Request("http://shop.example/other", meta={"product": Product("chair")}),
         Request("http://SHOP.example./page?id=2"),
     ],
@@ -105,6 +108,8 @@ def test_links_wait(links: Links, request_: Request) -> None:
         Request(
             "http://shop.example/api", callback=SPIDER.parse_other, cb_kwargs={"product": Product("chair")}
         ),
+        Request("http://shop.example/api", callback=SPIDER.parse_other, cb_kwargs={"name": "chair"}),
+        Request("http://shop.example/api", callback=SPIDER.parse_other, meta={"name": "chair", "price": 9}),
         Request("http://shop.example/api", callback=SPIDER.parse_other, meta={"item": Product("chair")}),
         Request(
             "http://shop.example/api", callback=SPIDER.parse_other, meta={"loader": ItemLoader({"a": 1})}
