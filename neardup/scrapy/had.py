@@ -10,6 +10,7 @@ from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
 from neardup.text.anchors import links
 from neardup.text.beside import beside, data, link_names, title
+from neardup.text.media import words_not_shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -36,7 +37,8 @@ class Had:
     def has_more(self, response: Response, verdict: Verdict) -> bool:
         """Whether a page has media or files that no page of its cluster had; from now on one has.
 
-        Under the very text of another page, another title and other data for scripts count as well.
+        Under the very text of another page, another title, other data for scripts and other words that are
+        not shown count as well.
         """
         if not isinstance(response, HtmlResponse):
             return False
@@ -44,6 +46,7 @@ class Had:
         names = beside(response.url, root, links(response.url, root))
         has_more = self._new(self._names, self._of_cluster(verdict, names))
         told = [f"title {title(root)}", *(f"data {each}" for each in data(root))]
+        told += [f"word {each}" for each in words_not_shown(response.url, root)]
         is_told = self._new(self._names, self._of_cluster(verdict, told))
         return has_more or (is_told and verdict.evidence is Evidence.TEXT)
 

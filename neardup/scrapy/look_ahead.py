@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.http import HtmlResponse
 from scrapy.utils.defer import deferred_from_coro
@@ -14,7 +14,7 @@ from neardup.detection.endless import WORTH
 from neardup.errors import PageTooLarge
 from neardup.scrapy.links import CLUSTER
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
-from neardup.text.media import media_names
+from neardup.text.media import media_names, words_not_shown
 from neardup.urls.counting import further_on
 
 if TYPE_CHECKING:
@@ -45,14 +45,22 @@ _MOST_NAMES = 500_000
 """Names of media that are remembered, some 50 MB. When there are more, all are forgotten."""
 
 
+class _OfOnePage(NamedTuple):
+    """What only the page of a request shows."""
+
+    request: Request
+    names: set[str]
+
+
 @dataclass(slots=True, eq=False)
 class _Pages:
     """What was seen of the pages that the duplicates of a canonical page have led to."""
 
     urls: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    media: set[str] = field(default_factory=set)
-    own: set[str] = field(default_factory=set)
-    """Names of media that only the last page has."""
+    shown: set[str] = field(default_factory=set)
+    """Names of media, and words that are not shown."""
+    last: _OfOnePage | None = None
+    """Those that only one page has, the last one that has such names."""
     with_own: int = 0
     """Pages with such names, since the cluster was last about to be left."""
     lasts: bool = False
@@ -67,8 +75,9 @@ class LookAhead:
     these is not there, or is another page, the chain has an end, and is followed that far. All are copies in
     an endless space.
 
-    Pages without words of their own may have images of their own. Whether these are content is seen by asking
-    for the last page once more: names that are made up for each request are others then.
+    Pages without words of their own may have images of their own, or words that are not shown: in data for
+    scripts, attributes and titles. Whether these are content is seen by asking for the last page once more:
+    names that are made up for each request are others then.
 
     Such requests go past the scheduler and the spider, as probes do (:mod:`neardup.scrapy.probes`). They have
     the headers of the request of the last page, cookies included. None is made by ``record``, which defers
@@ -93,23 +102,25 @@ class LookAhead:
         pages = self._pages.setdefault(cluster, _Pages())
         self._pages.move_to_end(cluster)
         if len(self._pages) > _MOST_CLUSTERS:
-            self._names -= len(self._pages.popitem(last=False)[1].media)
+            self._names -= len(self._pages.popitem(last=False)[1].shown)
         pages.urls.append(response.url)
-        pages.own = _media(response) - pages.media
-        pages.with_own += bool(pages.own)
-        pages.media |= pages.own
-        self._names += len(pages.own)
+        own = _shown(response) - pages.shown
+        if own and response.request is not None:
+            pages.last = _OfOnePage(response.request, own)
+            pages.with_own += 1
+            pages.shown |= own
+            self._names += len(own)
         if self._names > _MOST_NAMES:
             self._names = 0
             for forgotten in self._pages.values():
-                forgotten.media.clear()
+                forgotten.shown.clear()
 
     def exhausted(self, cluster: int, response: Response) -> None:
         """Look ahead before a cluster is left, or leave it; ``response`` is its last page."""
         pages = self._pages.get(cluster, _Pages())
         limit = self._endless.limit
         # As many as words of their own would have to be said by.
-        shows = bool(pages.own) and pages.with_own * (WORTH + 1) >= limit
+        shows = pages.last is not None and pages.with_own * (WORTH + 1) >= limit
         pages.with_own = 0
         if shows and pages.lasts and self._endless.count_anew(cluster):
             return
@@ -118,19 +129,24 @@ class LookAhead:
         if not asks or not self._endless.question(cluster):
             self._outcomes.exhausted(cluster, response)
             return
-        again = pages.own.copy() if shows and not pages.lasts else set()
-        deferred_from_coro(self._look(cluster, response, pages, again, further))
+        last = pages.last if shows and not pages.lasts else None
+        deferred_from_coro(self._look(cluster, response, pages, last, further))
 
     async def _look(
-        self, cluster: int, response: Response, pages: _Pages, again: set[str], further: list[Further]
+        self,
+        cluster: int,
+        response: Response,
+        pages: _Pages,
+        last: _OfOnePage | None,
+        further: list[Further],
     ) -> None:
         try:
-            if again and await self._has_again(again, response):
+            if last is not None and await self._has_again(*last):
                 pages.lasts = True
                 if self._endless.count_anew(cluster):
                     return
             for there in further:
-                if there.url is None or await self._ends_at(there.url, cluster, response):
+                if there.url is None or await self._ends_at(there.url, cluster, response.request):
                     self._endless.go_on(cluster, there.steps)
                     self._tell(there, response)
                     return
@@ -139,26 +155,26 @@ class LookAhead:
         if self._endless.end(cluster):
             self._outcomes.exhausted(cluster, response)
 
-    async def _answer(self, url: str, last: Response) -> Response | None:
-        """The answer to a request that is made as that of the last page was; None: there is none."""
+    async def _answer(self, url: str, like: Request | None) -> Response | None:
+        """The answer to a request that is made as that of a page was; None: there is none."""
         assert self._crawler.engine is not None
-        assert last.request is not None
+        assert like is not None
         try:
-            found = await self._crawler.engine.download_async(_asked(url, last.request))
+            found = await self._crawler.engine.download_async(_asked(url, like))
         except Exception as exc:  # noqa: BLE001  # robots.txt forbids it, the guard, or nobody answers
             logger.debug("neardup: no answer from %(url)s: %(reason)r", {"url": url, "reason": exc})
             return None
         self._outcomes.count("neardup/looked_ahead")
         return found
 
-    async def _has_again(self, names: set[str], last: Response) -> bool:
-        """Whether the last page has these media when it is asked for once more."""
-        found = await self._answer(last.url, last)
-        return found is not None and names <= _media(found)
+    async def _has_again(self, request: Request, names: set[str]) -> bool:
+        """Whether the page of a request shows most of these names when it is asked for once more."""
+        found = await self._answer(request.url, request)
+        return found is not None and 2 * len(names & _shown(found)) > len(names)
 
-    async def _ends_at(self, url: str, cluster: int, last: Response) -> bool:
+    async def _ends_at(self, url: str, cluster: int, like: Request | None) -> bool:
         """Whether something else than a copy of the last pages is to be found there."""
-        found = await self._answer(url, last)
+        found = await self._answer(url, like)
         if found is None:
             return False
         if 200 <= found.status < 300:
@@ -188,8 +204,12 @@ class LookAhead:
         return self._endless.is_more_of(cluster, self._detector.pages.ids[like.row], text)
 
 
-def _media(response: Response) -> set[str]:
-    return media_names(response.selector.root) if isinstance(response, HtmlResponse) else set()
+def _shown(response: Response) -> set[str]:
+    """The names of a page's media, and its words that are not shown."""
+    if not isinstance(response, HtmlResponse):
+        return set()
+    root = response.selector.root
+    return media_names(root) | words_not_shown(response.url, root)
 
 
 def _asked(url: str, request: Request) -> Request:

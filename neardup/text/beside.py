@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from lxml import etree
 
 _MEDIA = ("img", "source", "video", "audio", "embed", "iframe", "object", "input")
-_ADDRESSES = ("src", "data-src", "data")
+_ADDRESSES = ("src", "data-src", "data-original", "poster", "data")
+_SETS = ("srcset", "data-srcset")
 
 _FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 """The ending of a name that is no page's."""
@@ -60,6 +61,8 @@ def _of_elements(url: str, root: etree._Element) -> Iterator[str]:
     for element in root.iter(*_MEDIA):
         if element.tag != "input" or element.get("type") == "image":
             yield from (_name(value, url) for name in _ADDRESSES if (value := element.get(name)))
+            listed = (each.split() for name in _SETS for each in element.get(name, "").split(","))
+            yield from (_name(words[0], url) for words in listed if words)
 
 
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:
