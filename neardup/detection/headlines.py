@@ -46,7 +46,7 @@ class Likeness(Enum):
     RENUMBERED = 4
     """Only the numbers of chapters or sections differ, and the files have one name."""
     REWORDED = 5
-    """As ``SAME``, but each headline has a word, common or a number, that the other has not."""
+    """As ``SAME``, but a word differs, common or a number, or words may differ that are not kept."""
 
 
 _LIKENESSES = {each.value: each for each in Likeness}
@@ -73,8 +73,9 @@ def compare_many(
     name of a month or a weekday. A title that many pages have says nothing either. Then the headings are
     compared.
 
-    "Shirt, red" and "Shirt, black" differ in words that are common in a shop, and "Archive 2025/03" and
-    "Archive 2025/04" in numbers. Such headlines are reworded. "Shirt, red" and "Shirt, red (print)" are not.
+    "Shirt, red" and "Shirt, black" differ in words that are common in a shop, "Archive 2025/03" and "Archive
+    2025/04" in numbers. Such headlines are reworded. So are "Shirt" and "Shirt, red", and those whose last
+    words are not kept: a shop may write the colour at the end.
     """
     found = np.empty(len(others), dtype=np.int8)
     own_site = frequencies.site(own_host)
@@ -84,11 +85,20 @@ def compare_many(
     for host, places in places_of.items():
         found[places] = frequency_kernels.likenesses(own, own_site, others[places], frequencies.site(host))
     same = np.flatnonzero(found == Likeness.SAME.value)
+    if _is_cut(own):
+        found[same] = Likeness.REWORDED.value
+        same = same[:0]
     for place in same[(others[same] != own).any(axis=1)].tolist():
         mine, theirs, _ = _words_apart(own, others[place])
-        if mine and theirs:
+        if mine or theirs:
             found[place] = Likeness.REWORDED.value
     return [_LIKENESSES[code] for code in found.tolist()]
+
+
+def _is_cut(one: Headline) -> bool:
+    """Whether a page may have more words in its title, and in its heading, than are kept."""
+    title, heading = one[:TITLE_WORDS], one[TITLE_WORDS:]
+    return all(part.all() or not part.any() for part in (title, heading))
 
 
 def are_named_apart(one: Headline, url: str, other: Headline, other_url: str) -> bool:
