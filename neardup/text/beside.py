@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from neardup.address import host_of, is_web
+from neardup.text.media import addresses_in_styles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,6 +64,7 @@ def _of_elements(url: str, root: etree._Element) -> Iterator[str]:
             yield from (_name(value, url) for name in _ADDRESSES if (value := element.get(name)))
             listed = (each.split() for name in _SETS for each in element.get(name, "").split(","))
             yield from (_name(words[0], url) for words in listed if words)
+    yield from (_name(address, url) for address in addresses_in_styles(root))
 
 
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:

@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 from neardup.address import host_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lxml import etree
 
 _SHOWN = ("img", "source", "video", "audio")
@@ -81,9 +83,13 @@ def media_names(root: etree._Element) -> set[str]:
         sources += [each for name in _SETS for each in element.get(name, "").split(",")]
         for source in filter(str.strip, sources):
             found.add(_name(source.split()[0]))
+    return {*found, *map(_name, addresses_in_styles(root))} - {""}
+
+
+def addresses_in_styles(root: etree._Element) -> Iterator[str]:
+    """What the ``style`` attributes of a page name: images behind its text."""
     for element in root.iterfind(".//*[@style]"):
-        found |= set(map(_name, _STYLED.findall(element.get("style", ""))))
-    return found - {""}
+        yield from _STYLED.findall(element.get("style", ""))
 
 
 def words_not_shown(url: str, root: etree._Element) -> set[str]:
@@ -101,13 +107,18 @@ def words_not_shown(url: str, root: etree._Element) -> set[str]:
     """
     host = host_of(url)
     said: list[str] = []
+    hidden: set[etree._Element | None] = set()
     element: Any
     for element in root.iter("*"):
         said += (value for name, value in element.items() if name not in _SAYS_NOTHING)
         href = element.get("href", "")
         if ":" in href and host_of(href) != host:
             said.append(href)
-        if element.tag in _NOT_SHOWN or (element.tag == "script" and "json" in element.get("type", "")):
+        is_within = element.getparent() in hidden
+        if is_within or element.tag in _NOT_SHOWN:
+            hidden.add(element)
+            said += (element.text or "", (element.tail or "") if is_within else "")
+        elif element.tag == "script" and "json" in element.get("type", ""):
             said.append(element.text or "")
     text = "\n".join(said)
     for value in set(_VALUE.findall(unquote(url.partition("//")[2].partition("/")[2]))):

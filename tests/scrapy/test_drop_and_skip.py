@@ -55,6 +55,31 @@ class TestPagesOfOneText:
 
         assert self.crawled(site, settings, action) == {"/", *pages}
 
+    @pytest.mark.parametrize(
+        "markup",
+        [
+            "<img srcset='/photos/{number}.jpg 2x'>",
+            "<img src=/dot.gif data-original='/photos/{number}.jpg'>",
+            "<video poster='/photos/{number}.jpg'></video>",
+            "<b style='background: url(/photos/{number}.jpg)'></b>",
+            "<input name=maker value='{maker}'>",
+            "<b data-maker={maker}></b>",
+            "<noscript><p>Made by {maker}</p></noscript>",
+            "<script type='application/ld+json'>{{'maker': '{maker}'}}</script>",
+            "<a href='mailto:{maker}@shop.example'>Ask</a>",
+        ],
+    )
+    def test_what_is_not_in_the_text(
+        self, site: Site, settings: dict[str, Any], action: str, markup: str
+    ) -> None:
+        pages = [f"/thing/{number}" for number in range(PHOTOS)]
+        site.add("/", OTHER, *pages)
+        for number, page in enumerate(pages):
+            held = markup.format(number=number, maker=prose(number, 1))
+            site.pages[page] = Page(f"<title>Thing</title><p>{WORDS} {held}".encode())
+
+        assert self.crawled(site, settings, action) == {"/", *pages}
+
     def test_titles(self, site: Site, settings: dict[str, Any], action: str) -> None:
         pages = [f"/song/{number}" for number in range(PHOTOS)]
         site.add("/", OTHER, *pages)

@@ -36,6 +36,7 @@ def test_names(body: str, names: set[str]) -> None:
         ('<a href="/other/oak.html">', ""),
         ('<a href="http://c.example/fox">', "http example fox"),
         ('<select><option>Red</option></select><noscript>Blue</noscript>', "red blue"),
+        ("<template><p>Oak <b>table</b> top</p></template>shown", "oak table top"),
         ('<b data-back="/list/Zmxvd2Vy/x">', "list"),
     ],
 )  # fmt: skip
