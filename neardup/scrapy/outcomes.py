@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.job import job_dir
 
+from neardup.detection.known_pages import NONE
 from neardup.detection.suspect_clusters import ClusterWatch
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy import summary
 from neardup.scrapy.curve import Curve
-from neardup.scrapy.verdicts import get_verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -155,14 +155,14 @@ class Outcomes:
         """
         self.count("neardup/exhausted")
         self._recorder.flag(cluster)
-        verdict = get_verdict(response)
-        is_one = verdict is not None and verdict.canonical_id == cluster
+        pages = self._recorder.detector.pages
+        (row,) = pages.rows_of_ids([cluster]).tolist()
         logger.warning(
             "neardup: the near-duplicates of %(canonical)s have led to nothing new for so long"
             " (NEARDUP_ENDLESS_AFTER = %(limit)d) that their links are followed no further."
             " Is it an endless calendar? Does the site hand out ever new addresses? The last page: %(url)s",
             {
-                "canonical": verdict.canonical_url if verdict and is_one else f"page {cluster}",
+                "canonical": f"page {cluster}" if row == NONE else pages.urls[row],
                 "limit": self._options.endless_after,
                 "url": response.url,
             },
