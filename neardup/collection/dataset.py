@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neardup.collection.unpublished import Unpublished
 from neardup.collection.waiting import Waiting
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.parquet import arrow_module, reading_parquet
@@ -260,16 +261,16 @@ class PartWriter:
             table.drop()
 
 
-class Table:
+class Table(Unpublished):
     """Rows on their way to a file. Columns gather to row groups.
 
     The columns are lists of plain values, so that no link takes a tuple of its own.
     """
 
     def __init__(self, path: Path, schema: Any) -> None:
-        self.path, self._schema = path, schema
+        super().__init__(path)
+        self._schema = schema
         self._written = 0
-        self._started = path.with_name(f"{path.name}.{os.getpid()}.writing")
         self._arrow = arrow_module("pyarrow", path)
         self._columns: list[list[Any]] = [[] for _ in schema]
 
@@ -300,16 +301,6 @@ class Table:
         self._file.close()
         with self._started.open("rb") as written:
             os.fsync(written.fileno())
-
-    def publish(self) -> None:
-        self._started.replace(self.path)
-
-    def drop(self) -> None:
-        """Remove what was written and not published."""
-        if "_file" in self.__dict__:
-            with contextlib.suppress(OSError):
-                self._file.close()
-        self._started.unlink(missing_ok=True)
 
     def write(self, table: Any) -> None:
         """Write rows that are an Arrow table of the schema already."""

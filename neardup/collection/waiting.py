@@ -6,7 +6,6 @@ would gather those of many pages, and copy them several times on their way to th
 
 from __future__ import annotations
 
-import contextlib
 import os
 from functools import cached_property
 from struct import Struct
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neardup.collection.unpublished import Unpublished
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.reader import Reading
 from neardup.text import headline as headlines
@@ -31,13 +31,12 @@ _HEAD = Struct("<qQ4I")
 _BUFFER = 1 << 18
 
 
-class Waiting:
+class Waiting(Unpublished):
     """Writes the file of a part, as :class:`neardup.collection.dataset.Table` writes its rows."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.with_suffix(SUFFIX)
+        super().__init__(path.with_suffix(SUFFIX))
         self.rows = 0
-        self._started = path.with_name(f"{self.path.name}.{os.getpid()}.writing")
 
     @cached_property
     def _file(self) -> BinaryIO:
@@ -61,16 +60,6 @@ class Waiting:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-
-    def publish(self) -> None:
-        self._started.replace(self.path)
-
-    def drop(self) -> None:
-        """Remove what was written and not published."""
-        if "_file" in self.__dict__:
-            with contextlib.suppress(OSError):
-                self._file.close()
-        self._started.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Iterator[tuple[int, str, Reading]]:
