@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -40,7 +41,6 @@ from neardup.text.visible_text import utf8_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from neardup.collection.dataset import Collection
     from neardup.collection.inputs.found import Input, Origin, Record
@@ -192,7 +192,11 @@ def build(
 
 
 def _opened(arguments: Sequence[str], names: Names, scheme: str) -> list[Opened]:
-    """The inputs; ConfigurationError if nothing of them can be read, or no table has the columns named."""
+    """The inputs. ConfigurationError: nothing of them can be read, or no table has the columns.
+
+    A folder may have tables of other kinds. So these alone stop nothing, where others can be read.
+    """
+    given = {str(Path(argument).expanduser()) for argument in arguments}
     found = [opened for argument in arguments for opened in open_inputs(argument, names, scheme)]
     has_table = any(isinstance(one.pages, JsonLines | Feed | ParquetTable) for one in found)
     has_pages = any(not isinstance(one.pages, Unreadable) for one in found)
@@ -200,7 +204,7 @@ def _opened(arguments: Sequence[str], names: Names, scheme: str) -> list[Opened]
         if one.pages.size > 1 << PLACE_BITS:
             raise ConfigurationError(f"{one.name} is larger than a terabyte; split it")
         if isinstance(one.pages, Unreadable) and not (
-            has_table if one.pages.why is Why.NO_COLUMNS else has_pages
+            has_table if one.pages.why is Why.NO_COLUMNS and one.name in given else has_pages
         ):
             raise ConfigurationError(f"{one.name} {one.pages.detail}")
     return found

@@ -219,6 +219,35 @@ def test_table_without_the_columns_of_the_others_is_named(
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize("other", ["parquet", "jsonl", "csv"])
+def test_table_in_a_folder_without_the_columns_is_named_and_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: str
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    without = folder / f"without.{other}"
+    link = {"link": "http://a.example/", "html": "<p>words"}
+    without.write_bytes(
+        {
+            "parquet": parquet(rows_of=[link]),
+            "jsonl": json.dumps(link).encode(),
+            "csv": b"link,html\nhttp://a.example/,<p>words\n",
+        }[other]
+    )
+
+    assert build(tmp_path / "none", folder) == 1  # nothing is left to read
+    assert f"neardup: {without} has no column 'url'" in capsys.readouterr().err
+
+    (folder / "good.warc.gz").write_bytes(warc(PAGES).data)
+    (folder / "news.xml").write_text("<rss><item><link>http://a.example/</link></item></rss>")
+    (folder / "settings.json").write_text('{"no": "page"}')
+    assert build(tmp_path / "out", folder) == INCOMPLETE
+    said = capsys.readouterr()
+    assert "no_columns  1" in said.out
+    assert f"neardup: {without}, 0: no_columns (has no column 'url' with URLs" in said.err
+    assert len(rows(tmp_path / "out")) == len(PAGES)
+
+
 @pytest.mark.parametrize(
     ("name", "data"),
     [

@@ -236,6 +236,29 @@ class _Calling:
         return os.mkdir, (str(self._path),)
 
 
+@pytest.mark.parametrize("kind", ["dbm.dumb", "dbm.gnu"])
+def test_damaged_database_of_a_cache_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    module = pytest.importorskip(kind, exc_type=ImportError)
+    cache = tmp_path / "cache" / "everything.db"
+    cache.parent.mkdir()
+    with module.open(str(cache), "c") as database:
+        database["key_data"] = "value"
+    damaged = cache.with_name("everything.db.dir") if kind == "dbm.dumb" else cache
+    data = damaged.read_bytes()
+    damaged.write_bytes(data.replace(b"(", b"", 1) if kind == "dbm.dumb" else data[:100])
+
+    assert build(tmp_path / "none", cache.parent) == 1  # nothing is left to read
+    assert f"neardup: {cache} cannot be read as an HTTP cache of Scrapy: " in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+    (cache.parent / "page.html").write_text("<p>words of a page")
+    assert build(tmp_path / "out", cache.parent) == INCOMPLETE
+    assert f"neardup: {cache}, 0: damaged (cannot be read as an HTTP cache" in capsys.readouterr().err
+    assert len(rows(tmp_path / "out")) == 1
+
+
 def test_database_of_another_kind_is_no_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with dbm.dumb.open(str(tmp_path / "other.db"), "c") as database:
         database["key"] = "value"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from w3lib.http import headers_dict_to_raw
 
-from neardup.collection.inputs.found import PART_ROWS, End, Origin, Page, Record, Skipped, Why
+from neardup.collection.inputs.found import PART_ROWS, End, Origin, Page, Record, Skipped, Unreadable, Why
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ _SQLITE = "dbm.sqlite3"
 _ADDRESSES = {"IPv4Address": ipaddress.IPv4Address, "IPv6Address": ipaddress.IPv6Address}
 _DAMAGE = (
     *dbm.error, pickle.UnpicklingError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError,
+    SyntaxError,
 )  # fmt: skip
+"""What pickle and the kinds of DBM raise at damage; one of these has lines of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,11 @@ class DbmCache:
         return [0, *range(PART_ROWS, self.size, PART_ROWS)]
 
     def records(self, start: int, end: int) -> Iterator[Record | End]:
-        with _open(self.path) as database:
+        try:
+            opened = _opened(self.path)
+        except _DAMAGE as exc:
+            raise ConfigurationError(f"{self.path} cannot be read as an HTTP cache of Scrapy: {exc}") from exc
+        with opened as database:
             for place, key in enumerate(self.keys[start:end], start):
                 try:
                     yield _page(place, database[key + _DATA], database[key + _TIME])
@@ -60,32 +66,28 @@ class DbmCache:
         yield End(min(end, self.size))
 
 
-def find(path: Path) -> tuple[DbmCache, list[Path]] | None:
-    """The cache that a path is one, or the only, file of, and all of its files; None: it is of none.
+def find(path: Path) -> tuple[Path, DbmCache | Unreadable, list[Path]] | None:
+    """The database that a path is one, or the only, file of, its pages, and all of its files.
 
-    ConfigurationError if it cannot be read: if a crawl is writing it, or Python has not its kind of database.
+    None: the path is of no cache. Unreadable: the database is damaged, a crawl is writing it, or Python has
+    not its kind of database.
     """
     base = path if path.suffix == _DB else path.with_suffix("")
     if base.suffix != _DB or not (kind := dbm.whichdb(str(base))):
         return None
+    files = [found for ending in _ENDINGS if (found := base.with_name(base.name + ending)).exists()]
     try:
-        with _open(base) as database:
+        with _opened(base) as database:
             keys = [key.removesuffix(_DATA) for key in database.keys() if key.endswith(_DATA)]  # noqa: SIM118
-    except ConfigurationError:
+    except _DAMAGE as exc:
         if kind == _SQLITE:  # any other database of SQLite
             return None
-        raise
-    if not keys:
-        return None
-    files = [found for ending in _ENDINGS if (found := base.with_name(base.name + ending)).exists()]
-    return DbmCache(base, tuple(sorted(keys))), files
+        return base, Unreadable(Why.DAMAGED, f"cannot be read as an HTTP cache of Scrapy: {exc}"), files
+    return (base, DbmCache(base, tuple(sorted(keys))), files) if keys else None
 
 
-def _open(path: Path) -> Any:
-    try:
-        return dbm.open(str(path), "r")
-    except dbm.error as exc:
-        raise ConfigurationError(f"{path} cannot be read as an HTTP cache of Scrapy: {exc}") from exc
+def _opened(path: Path) -> Any:
+    return dbm.open(str(path), "r")
 
 
 class _Unpickler(pickle.Unpickler):

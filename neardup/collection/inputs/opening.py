@@ -25,6 +25,9 @@ _BEGINNING = 1 << 12
 _LINES = (".jsonl", ".jl", ".ndjson", ".jsonlines", ".json")
 _FEEDS = (".csv", ".xml")
 _JSON = ".json"
+_OF_OTHERS = (_JSON, ".xml")
+"""Sites have files of other kinds with these names, such as news feeds. What sites call .csv is a table."""
+
 _WACZ = ".wacz"
 _PARQUET = ".parquet"
 _GZ = ".gz"
@@ -89,13 +92,13 @@ def _of_caches(files: list[Path]) -> list[Opened]:
     """The HTTP caches in DBM databases that files belong to."""
     found = {}
     for path in files:
-        if (cache := dbm_caches.find(path)) and cache[0].path not in found:
-            found[cache[0].path] = _many(cache[0].path, *cache)
+        if (cache := dbm_caches.find(path)) and cache[0] not in found:
+            found[cache[0]] = _many(*cache)
     return list(found.values())
 
 
 def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> list[Opened]:
-    """No input if it is a file of another kind, such as a feed without pages that the user has not named."""
+    """No input if it is a file of another kind. In a folder, this is what only looks like a feed."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [_GZ]
     suffix = suffixes[-2 if packed and len(suffixes) > 1 else -1] if suffixes else ""
@@ -126,8 +129,7 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
     else:
         return []
     if isinstance(pages, tables.JsonLines | tables.Feed) and (missing := pages.missing()):
-        # Files of other kinds are called .json; .jsonl and the like are not.
-        if not named_by_user and (missing.why is Why.NO_COLUMNS or suffix == _JSON):
+        if not named_by_user and suffix in _OF_OTHERS and (suffix == _JSON or missing.why is Why.NO_COLUMNS):
             return []
         pages = missing
     return [Opened(str(path), identify(path) or {}, size, pages)]
