@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MEMORY = "1200MB"
 """Memory that DuckDB takes before it writes to disk, unless said otherwise."""
 
+_FLUSHED = "1MB"
+"""Memory of a statement that DuckDB's allocator gives back at its end. Unless told, it keeps up to 512 MB."""
+
 _BATCH = 1 << 16
 
 
@@ -124,6 +127,7 @@ class DuckDB(Engine):
                     "memory_limit": memory,
                     "temp_directory": str(spilled),
                     "preserve_insertion_order": False,
+                    "allocator_bulk_deallocation_flush_threshold": _FLUSHED,
                 }
             )
         except self._duckdb.Error as exc:
