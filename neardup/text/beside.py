@@ -6,11 +6,11 @@ Photos without captions, or downloads, may stand on pages of one text. What tell
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from neardup.address import host_of, is_web
-from neardup.text.media import addresses_in_styles
+from neardup.text.media import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lxml import etree
 
 _MEDIA = ("img", "source", "video", "audio", "embed", "iframe", "object", "input")
-_ADDRESSES = ("src", "data-src", "data-original", "poster", "data")
-_SETS = ("srcset", "data-srcset")
 
 _FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 """The ending of a name that is no page's."""
@@ -38,7 +36,8 @@ def beside(url: str, root: etree._Element, links: Iterable[str]) -> set[str]:
     >>> sorted(beside("http://a.example/17", etree.HTML(page), ["http://b.example/17.zip"]))
     ['17.zip', 'photos/17.jpg']
     """
-    return {*_of_elements(url, root), *_of_links(host_of(url), links)}
+    shown = (_name(address, url) for address in addresses(root, _MEDIA))
+    return {*shown, *_of_links(host_of(url), links)}
 
 
 def title(root: etree._Element) -> str:
@@ -47,7 +46,7 @@ def title(root: etree._Element) -> str:
 
 
 def data(root: etree._Element) -> list[str]:
-    """The data for scripts that a page holds. What it says to search engines (``ld+json``) is in its text."""
+    """The data for scripts that a page holds. Of ``ld+json``, words count: see ``words_not_shown``."""
     found = ((each.get("type") or "", each.text or "") for each in root.iter("script"))
     return [text for kind, text in found if "json" in kind and "ld+json" not in kind]
 
@@ -55,16 +54,6 @@ def data(root: etree._Element) -> list[str]:
 def link_names(links: Iterable[str]) -> set[str]:
     """The last segments of the paths of links: what is left of links if sessions in them do not count."""
     return {f"link {link.partition('?')[0].rstrip('/').rpartition('/')[2]}" for link in links}
-
-
-def _of_elements(url: str, root: etree._Element) -> Iterator[str]:
-    element: Any
-    for element in root.iter(*_MEDIA):
-        if element.tag != "input" or element.get("type") == "image":
-            yield from (_name(value, url) for name in _ADDRESSES if (value := element.get(name)))
-            listed = (each.split() for name in _SETS for each in element.get(name, "").split(","))
-            yield from (_name(words[0], url) for words in listed if words)
-    yield from (_name(address, url) for address in addresses_in_styles(root))
 
 
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:

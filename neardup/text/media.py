@@ -4,62 +4,39 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
+
+from lxml import etree
 
 from neardup.address import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from lxml import etree
+    from collections.abc import Iterable, Iterator
 
 _SHOWN = ("img", "source", "video", "audio")
-_SOURCES = ("src", "data-src", "data-original", "poster")
+_SOURCES = ("src", "data-src", "data-original", "poster", "data")
 _SETS = ("srcset", "data-srcset")
+_STYLES = etree.XPath("descendant::*/@style", smart_strings=False)
 _STYLED = re.compile(r"url\(\s*[\"']?([^\"')]+)")
 
-_SAYS_NOTHING = frozenset(
-    {
-        "action",
-        "align",
-        "charset",
-        "class",
-        "color",
-        "height",
-        "href",
-        "http-equiv",
-        "id",
-        "lang",
-        "media",
-        "method",
-        "name",
-        "rel",
-        "role",
-        "style",
-        "target",
-        "type",
-        "width",
-        "xmlns",
-        *_SOURCES,
-        *_SETS,
-    }
+# fmt: off
+_SAYS_NOTHING = (
+    "action", "align", "charset", "class", "color", "height", "href", "http-equiv", "id", "lang", "media",
+    "method", "name", "rel", "role", "style", "target", "type", "width", "xmlns",
+    "src", "data-src", "data-original", "poster", *_SETS,
 )
+# fmt: on
 """Attributes that say how a page looks and where it leads; what they show is among the names of media."""
 
-_NOT_SHOWN = frozenset(
-    {
-        "annotation",
-        "canvas",
-        "datalist",
-        "noscript",
-        "option",
-        "svg",
-        "template",
-        "text",
-        "title",
-    }
+# In C: a page has thousands of attributes.
+_ATTRIBUTES = etree.XPath(
+    f"descendant-or-self::*/@*[not(contains('|{'|'.join(_SAYS_NOTHING)}|', concat('|', name(), '|')))]",
+    smart_strings=False,
 )
+_LINKS_WITH_SCHEME = etree.XPath("descendant-or-self::*/@href[contains(., ':')]", smart_strings=False)
+
+_NOT_SHOWN = ("annotation", "canvas", "datalist", "noscript", "option", "svg", "template", "text", "title")
 _CHUNK = re.compile(r"""[^\s"'`:;,.{}()\[\]<>=/&?#|+@%_-]{3,}""")
 _VALUE = re.compile(r"[^/?&=;#]{4,}")
 """A part of a URL that may be a session id."""
@@ -77,19 +54,20 @@ def media_names(root: etree._Element) -> set[str]:
     >>> sorted(media_names(page))
     ['beach_.jpg', 'moon.png', 'sun.png']
     """
-    found = set()
-    for element in root.iter(*_SHOWN):
-        sources = [element.get(name, "") for name in _SOURCES]
-        sources += [each for name in _SETS for each in element.get(name, "").split(",")]
-        for source in filter(str.strip, sources):
-            found.add(_name(source.split()[0]))
-    return {*found, *map(_name, addresses_in_styles(root))} - {""}
+    return set(map(_name, addresses(root, _SHOWN))) - {""}
 
 
-def addresses_in_styles(root: etree._Element) -> Iterator[str]:
-    """What the ``style`` attributes of a page name: images behind its text."""
-    for element in root.iterfind(".//*[@style]"):
-        yield from _STYLED.findall(element.get("style", ""))
+def addresses(root: etree._Element, elements: Iterable[str]) -> Iterator[str]:
+    """What the media elements of these names show, and what styles name: images behind the text."""
+    element: Any
+    for element in root.iter(*elements):
+        if element.tag == "input" and element.get("type") != "image":
+            continue
+        yield from (value for name in _SOURCES if (value := element.get(name)))
+        listed = (each.split() for name in _SETS for each in element.get(name, "").split(","))
+        yield from (words[0] for words in listed if words)
+    for style in cast("list[str]", _STYLES(root)):
+        yield from _STYLED.findall(style)
 
 
 def words_not_shown(url: str, root: etree._Element) -> set[str]:
@@ -106,20 +84,15 @@ def words_not_shown(url: str, root: etree._Element) -> set[str]:
     ['example', 'mailto', 'mailto example', 'oak', 'oak table', 'table']
     """
     host = host_of(url)
-    said: list[str] = []
-    hidden: set[etree._Element | None] = set()
-    element: Any
-    for element in root.iter("*"):
-        said += (value for name, value in element.items() if name not in _SAYS_NOTHING)
-        href = element.get("href", "")
-        if ":" in href and host_of(href) != host:
-            said.append(href)
-        is_within = element.getparent() in hidden
-        if is_within or element.tag in _NOT_SHOWN:
-            hidden.add(element)
-            said += (element.text or "", (element.tail or "") if is_within else "")
-        elif element.tag == "script" and "json" in element.get("type", ""):
-            said.append(element.text or "")
+    said = cast("list[str]", _ATTRIBUTES(root))
+    led_to = cast("list[str]", _LINKS_WITH_SCHEME(root))
+    said += (href for href in led_to if host_of(href) != host)
+    said += (script.text or "" for script in root.iter("script") if "json" in script.get("type", ""))
+    met: set[etree._Element] = set()
+    for hidden in root.iter(*_NOT_SHOWN):
+        if hidden not in met:
+            met.update(hidden.iter(*_NOT_SHOWN))
+            said += map(str, hidden.itertext())
     text = "\n".join(said)
     for value in set(_VALUE.findall(unquote(url.partition("//")[2].partition("/")[2]))):
         text = text.replace(value, " ")
