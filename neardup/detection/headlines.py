@@ -85,14 +85,16 @@ def compare_many(
     for host, places in places_of.items():
         found[places] = frequency_kernels.likenesses(own, own_site, others[places], frequencies.site(host))
     same = np.flatnonzero(found == Likeness.SAME.value)
-    if _is_cut(own):
-        found[same] = Likeness.REWORDED.value
-        same = same[:0]
-    for place in same[(others[same] != own).any(axis=1)].tolist():
-        mine, theirs, _ = _words_apart(own, others[place])
-        if mine or theirs:
-            found[place] = Likeness.REWORDED.value
+    if not _is_cut(own):
+        unlike = same[(others[same] != own).any(axis=1)]
+        same = unlike[[_differ(own, other) for other in others[unlike]]]
+    found[same] = Likeness.REWORDED.value
     return [_LIKENESSES[code] for code in found.tolist()]
+
+
+def _differ(one: Headline, other: Headline) -> bool:
+    mine, theirs, _ = _words_apart(one, other)
+    return bool(mine or theirs)
 
 
 def _is_cut(one: Headline) -> bool:

@@ -88,7 +88,8 @@ class PrivateNetworkMiddleware:
         return middleware
 
     def is_told(self) -> None:
-        """Rely on somebody else to call :meth:`note` with requests before they are scheduled.
+        """Rely on somebody else to call :meth:`note` with start requests before they are scheduled, and with
+        links if a later run may make them.
 
         A signal takes three times as long, and a page has many links.
         """

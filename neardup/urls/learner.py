@@ -139,7 +139,6 @@ class Learner:
         canonical page, or its own id if the page is canonical. A page without a cluster (too short, gone, not
         judged) is not observed. A page that is judged again is observed again.
         """
-        self._under_way.drop(url)
         parts = parts_of(url)
         if parts is None:
             return []
@@ -238,7 +237,7 @@ class Learner:
         host = self._hosts.get(parts.host, _NOTHING_LEARNED)
         left, of_url = _divided(url, host.together(), host.substitutions)
         page = Page(url, parts.host, _NO_CLUSTER, left.key)
-        self._under_way.put(page, (place.bucket for place in of_url if place.bucket))
+        self._under_way.put(page, [place.bucket for place in of_url if place.bucket])
 
     def answered(self, url: str) -> None:
         """Note that a page that was asked for is none, or is about to be observed."""
@@ -258,10 +257,11 @@ class Learner:
         host = self._hosts.get(parts.host, _NOTHING_LEARNED)
         best: Prediction | None = None
         left, of_url = _divided(url, host.together(), host.substitutions)
+        # Another version or language may have links of its own, which are worth more than to wait.
+        may_wait = may_wait and all(slot is not Slot.SEGMENT for slot, _ in left.gone)
         for place in of_url:
-            partners = self._partners(parts, place, url)
-            if may_wait and not partners.pages:
-                partners = self._partners_under_way(parts, place, left, url)
+            waits = may_wait and place.contexts[0][0] is not Slot.SEGMENT
+            partners = self._partners(parts, place, url, waits=waits)
             if not partners.pages:
                 continue
             is_alias = place.contexts[0][0] is Slot.HOST and without_alias(url) in {
@@ -350,30 +350,20 @@ class Learner:
         _, host = self._hosts.popitem(last=False)
         self._rules -= len(host.contexts)
 
-    def _partners(self, parts: Parts, place: Place, url: str) -> _Partners:
+    def _partners(self, parts: Parts, place: Place, url: str, *, waits: bool = False) -> _Partners:
+        """The known pages that differ in a slot; with ``waits``, where there are none, those asked for."""
         found = self._memory.bucket(place.bucket) if place.bucket else None
         bare = self._memory.bucket(place.bare) if place.bare else None
-        if found is None and bare is None:
+        if found is None and bare is None and not waits:
             return _NO_PARTNERS
         history = found if isinstance(found, Bucket) else None
         if history is not None and history.is_closed:
             return _NO_PARTNERS
-        pages = _pages(found) if bare is None else [*_pages(found), *_pages(bare)]
-        return _Partners(_that_differ(pages, parts, place, url), history)
-
-    def _partners_under_way(self, parts: Parts, place: Place, left: Reduced, url: str) -> _Partners:
-        """The partners that are asked for; none if the part is known to matter.
-
-        Another version or language of a page may have links of its own, which are worth more than to wait.
-        """
-        if place.contexts[0][0] is Slot.SEGMENT or any(slot is Slot.SEGMENT for slot, _ in left.gone):
-            return _NO_PARTNERS
-        found = self._memory.bucket(place.bucket) if place.bucket else None
-        if isinstance(found, Bucket) and found.is_closed:
-            return _NO_PARTNERS
-        asked = [self._under_way.of(key) for key in (place.bucket, place.bare) if key]
-        pages = _that_differ([page for page in asked if page is not None], parts, place, url)
-        return _Partners(pages, found if isinstance(found, Bucket) else None, are_known=False)
+        pages = _that_differ([*_pages(found), *_pages(bare)], parts, place, url)
+        if pages or not waits:
+            return _Partners(pages, history)
+        asked = [page for key in (place.bucket, place.bare) if (page := self._under_way.of(key)) is not None]
+        return _Partners(_that_differ(asked, parts, place, url), history, are_known=False)
 
     def _try(self, host: HostRules, parts: Parts, place: Place, page: Page, partners: list[Page]) -> bool:
         """Count a page as a trial of a slot; whether it is in the cluster of a partner."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from neardup.urls.memory import Page
 
@@ -18,16 +18,16 @@ class UnderWay:
 
     def __init__(self, most: int = MOST_UNDER_WAY) -> None:
         self._most = most
-        self._keys: dict[str, tuple[Page, tuple[int, ...]]] = {}
+        self._keys: dict[str, tuple[Page, Sequence[int]]] = {}
         self._pages: dict[int, Page] = {}
 
-    def put(self, page: Page, keys: Iterable[int]) -> None:
+    def put(self, page: Page, keys: Sequence[int]) -> None:
         """Note a page by the keys of what is left of its URL without one part; of a key the last page
         counts.
         """
         self.drop(page.url)
-        self._keys[page.url] = page, tuple(keys)
-        self._pages.update(dict.fromkeys(self._keys[page.url][1], page))
+        self._keys[page.url] = page, keys
+        self._pages.update(dict.fromkeys(keys, page))
         if len(self._keys) > self._most:
             self.drop(next(iter(self._keys)))
 
