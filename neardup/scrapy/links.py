@@ -466,6 +466,6 @@ def carries_values(request: Request) -> bool:
     The values may be anything: a whole item, an ItemLoader, or a name and a price.
     """
     return bool(request.cb_kwargs) or any(
-        name not in _META_OF_COMPONENTS and not name.startswith(_PREFIXES_OF_COMPONENTS)
+        name not in _META_OF_COMPONENTS and not str(name).startswith(_PREFIXES_OF_COMPONENTS)
         for name in request.meta
     )

@@ -110,6 +110,7 @@ def test_links_wait(links: Links, request_: Request) -> None:
         ),
         Request("http://shop.example/api", callback=SPIDER.parse_other, cb_kwargs={"name": "chair"}),
         Request("http://shop.example/api", callback=SPIDER.parse_other, meta={"name": "chair", "price": 9}),
+        Request("http://shop.example/api", callback=SPIDER.parse_other, meta={7: "chair"}),  # type: ignore[dict-item]
         Request("http://shop.example/api", callback=SPIDER.parse_other, meta={"item": Product("chair")}),
         Request(
             "http://shop.example/api", callback=SPIDER.parse_other, meta={"loader": ItemLoader({"a": 1})}
