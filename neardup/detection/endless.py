@@ -14,13 +14,9 @@ no page has that the cluster has led to (numbers aside)
 another duplicate of a page that the cluster has led to            stays
 ``OFTEN`` times at most, as old versions and mirrors do
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
-another duplicate without new links                                rises by 1/2, but such pages make up nine
-                                                                   tenths of the count at most
+another duplicate without new links                                rises by 1/2
 any other duplicate                                                rises by 1
 =================================================================  ==========================================
-
-Pages without new links do not make a space endless: without pages that lead further there are as many as a
-list has. So such pages alone never exhaust a cluster.
 
 A cluster is exhausted when its count reaches the limit. A shop's listings are near-alike, but lead to
 products. The count of listings stays low even where the products are near-alike, too, because each product
@@ -71,12 +67,6 @@ ones between them.
 MOST_QUESTIONS = 3
 """Times that the end of a cluster may be put into question without a page that is new."""
 
-_LEAF = 0.5
-"""What a page without new links adds to the count."""
-
-_LEAVES = 0.9
-"""The most that such pages add, as a share of the count. A calendar has thirty days to a month."""
-
 _PHRASE = 3
 """Words of a phrase, as many as in the shingles of the sketches: names are often made of words that are known
 one by one.
@@ -104,8 +94,6 @@ class Led(Enum):
 @dataclass(slots=True, eq=False)
 class _Cluster:
     count: float = 0.0
-    leaves: float = 0.0
-    """How much of the count comes from pages without new links."""
     without_new: int = 0
     phrases: set[int] = field(default_factory=set)
     """Hashes of the phrases of the pages that the cluster has led to; they live as long as this process."""
@@ -173,8 +161,7 @@ class EndlessWatch:
             return False
         cluster = self._cluster(canonical_id)
         if to is Led.NEW:
-            cluster.count, cluster.leaves = 0.0, 0.0
-            cluster.without_new, cluster.allowed = 0, 0.0
+            cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
             cluster.questions, cluster.in_question = 0, False
             self._exhausted.discard(canonical_id)
             return False
@@ -183,12 +170,8 @@ class EndlessWatch:
         cluster.without_new += 1
         if to is Led.OWN_WORDS:
             cluster.count = max(0.0, cluster.count - WORTH)
-            cluster.leaves = min(cluster.leaves, cluster.count)
-        elif to is Led.NOTHING:
-            cluster.count += 1.0
-        elif cluster.leaves + _LEAF <= _LEAVES * cluster.count:
-            cluster.count += _LEAF
-            cluster.leaves += _LEAF
+        else:
+            cluster.count += 1.0 if to is Led.NOTHING else 0.5
         over = (
             cluster.count >= self.limit + cluster.allowed
             or cluster.without_new >= MOST_WITHOUT_NEW * self.limit + cluster.allowed
@@ -224,7 +207,7 @@ class EndlessWatch:
         cluster = self._cluster(canonical_id)
         if cluster.without_new >= MOST_WITHOUT_NEW * self.limit:
             return False
-        cluster.count, cluster.leaves, cluster.in_question = 0.0, 0.0, False
+        cluster.count, cluster.in_question = 0.0, False
         self._exhausted.discard(canonical_id)
         return True
 

@@ -60,13 +60,6 @@ def test_days_without_links_count_too_if_they_have_no_numbers_of_their_own() -> 
     assert requests < 1000
 
 
-def test_pages_without_links_alone_are_no_endless_space() -> None:
-    """The last pages of a thousand products, say: a list of such pages has an end."""
-    watch = EndlessWatch(200)
-
-    assert not any(watch.led(1, watch.compare(1, 2, "the same", new_links=False)) for _ in range(5_000))
-
-
 def test_random_ids_with_digits_say_nothing() -> None:
     pages = [f"Session {number:032x} of the same text as ever" for number in range(2000)]
 
