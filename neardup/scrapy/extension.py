@@ -34,6 +34,7 @@ from neardup.scrapy.predictions import Predictions
 from neardup.scrapy.probes import Probes
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.refusal import told_in_a_line
+from neardup.scrapy.schedulers import requests_may_wait
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
 from neardup.text.declared import declared
 
@@ -97,6 +98,8 @@ class NearDuplicates:
         )
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
+        if action is not Action.RECORD and not requests_may_wait(crawler, options.loss_budget):
+            self.policy.links.waiting = self.predictions.waiting = False
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
         if self.predictions.predict is Predict.DROP:

@@ -14,6 +14,7 @@ from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy.held import Held, HeldRequests, Why
 from neardup.scrapy.options import Action
 from neardup.scrapy.schedulers import has_own_requests_only
+from neardup.urls.expiry import expires
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,6 +147,8 @@ class Links:
         self.endless = endless
         self.marks = False
         """Whether links get a :data:`BAND`."""
+        self.waiting = True
+        """Whether links of duplicates wait."""
         self.audit: Audit | None = None
         self.copy_read: Callable[[str, list[str]], None] | None = None
         """Called with the URL of a copy that was predicted, and with its links that no page had before."""
@@ -200,22 +203,27 @@ class Links:
 
         The longer the chain of deferred requests that led to it, the later. So an endless calendar is read
         from its beginning in both directions, and not to the end of time in one.
+
+        A request that may not wait is made in its turn. It is withheld like the others if its cluster turns
+        out to be endless.
         """
         alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
         new = self.is_new(fingerprint)
-        band: float = OF_DUPLICATES
+        waits = self.waiting and not expires(request.url)
+        band: float = OF_DUPLICATES if waits else 0
         if BAND in request.meta:
             if AUDITED in request.meta:
                 band = 0  # its page tells about the sample
-            elif self.audit is not None:
+            elif waits and self.audit is not None:
                 band = self.audit.next_band(request.url, 0, OF_DUPLICATES, root=0)
             request.meta[BAND] = band
-        if request.priority > -DEFERRED // 2:  # a spider may give its requests the priority of the response's
+        # A spider may give its requests the priority of the response's.
+        if waits and request.priority > -DEFERRED // 2:
             request.priority -= (lowered_by(band) if new else REPEATED) + min(chain, LONGEST_CHAIN)
         request.meta[CLUSTER], request.meta[CHAIN] = canonical_id, chain
-        waits = new or fingerprint in self._deferred
+        is_to_come = new or fingerprint in self._deferred
         self.pass_on(fingerprint)
-        if waits and alone:
+        if is_to_come and alone:
             self._deferred[fingerprint] = canonical_id
         if not self._knows_queue:
             self._watch_queue()
@@ -223,7 +231,8 @@ class Links:
             self._queued.add(fingerprint)
         else:
             self._deferred.pop(fingerprint, None)  # as in dropped()
-        self.crawler.stats.inc_value("neardup/links_deferred")
+        if waits:
+            self.crawler.stats.inc_value("neardup/links_deferred")
 
     def withhold(self, request: Request, fingerprint: int) -> None:
         """Note that a request is not made because its page is a duplicate."""

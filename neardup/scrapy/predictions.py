@@ -23,6 +23,7 @@ from neardup.scrapy.set_aside import SetAside
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
 from neardup.urls.dropping import is_explored, is_still_sure, may_drop
+from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
 from neardup.urls.rules import Rule, Slot
 
@@ -88,6 +89,8 @@ class Predictions:
         self.effects = effects
         self.predict = predict
         self.audit = audit
+        self.waiting = True
+        """Whether likely copies wait."""
         self.starts_are_made = False
         self.has_enough = False
         """Whether the crawl may end, because few unique pages are left behind the requests that wait."""
@@ -185,7 +188,8 @@ class Predictions:
 
     def _decide(self, request: Request, band: float) -> Request | None:
         """What is to be done with a link that leaves the queue: as :meth:`look_at`."""
-        prediction = self._predict(request.url, may_wait=self.predict is not Predict.RECORD)
+        waits = self.waiting and self.predict is not Predict.RECORD
+        prediction = self._predict(request.url, may_wait=waits)
         if prediction is not None:
             if not request.meta.get(PREDICTED):
                 self._count("neardup/predicted")
@@ -198,6 +202,8 @@ class Predictions:
                 self.effects.count(prediction.rule, "explored")
                 return None
             self._drop(request, band, prediction)
+        if not waits or expires(request.url):
+            return None
         later = self._later_band(request, band, prediction)
         if later <= band:
             return None

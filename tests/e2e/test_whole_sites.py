@@ -14,6 +14,7 @@ import pytest
 from tests.support.sites import items, spiders
 from tests.support.sites.chains import Album, Drawings, Guestbook, Washers
 from tests.support.sites.endless import BeyondTheLast, Calendar, Visited
+from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
@@ -304,6 +305,33 @@ class TestStandIns:
         assert crawls[0].stats["neardup/gone"] == 3
         assert [done.stats.get("neardup/duplicates", 0) for done in crawls] == [0, 0]
         assert [as_texts(done) for done in crawls] == [as_texts(without)] * 2
+
+
+class TestNothingWaits:
+    """Requests that would come too late at the end of the queue."""
+
+    def test_a_shorter_way_with_a_limit_of_depth(
+        self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        by_depth = {
+            "DEPTH_LIMIT": ShortCut.depth,
+            "DEPTH_PRIORITY": 1,
+            "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        }
+        site = ShortCut()
+        with caplog.at_level(logging.INFO), serve_site(site) as served:
+            without, done = run(served, by_depth), run(served, addon | by_depth)
+
+        assert_nothing_lost(done, without, site)
+        assert done.stats["neardup/duplicates"] == 1
+        assert "DEPTH_LIMIT is 5, so" in caplog.text
+
+    def test_links_that_expire(self, addon: dict[str, Any]) -> None:
+        site = Signed()
+        done = loses_nothing(site, addon)
+
+        assert done.stats["neardup/duplicates"] == 30
+        assert {request.status for request in done.requests} == {200}
 
 
 def requested(done: Outcome, prefix: str) -> list[int]:

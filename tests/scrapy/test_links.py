@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,17 @@ def test_links_wait(links: Links, request_: Request) -> None:
 
     assert request_.priority == -DEFERRED
     assert request_.meta[CLUSTER] == 1
+
+
+def test_links_that_expire_are_made_in_their_turn(links: Links) -> None:
+    request = Request(f"http://shop.example/other?until={int(time.time()) + 60}")
+    links.marks = True
+
+    PageLinks(links, response(), DUPLICATE).lets_pass(request)
+
+    assert request.priority == 0
+    assert request.meta[BAND] == 0
+    assert request.meta[CLUSTER] == 1  # so it is withheld if the cluster turns out to be endless
 
 
 @pytest.mark.parametrize(
