@@ -524,7 +524,10 @@ class Detector:
         found = comparison.confirmed(np.array([[match.row, match.distance]], dtype=np.int64))
         if found and found.resemblance >= NEAR_EXACT:
             return found
-        return comparison.confirmed(self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64))
+        matches = self.index.match_table(query, MOST_VERIFIED)[:, [0, 2]].astype(np.int64)
+        if len(matches) == 1 and matches[0, 0] == match.row:
+            return found  # nothing else is near, as for most pages
+        return comparison.confirmed(matches)
 
     def _decided(self, page: Address, reading: Reading, row: int) -> Found | None:
         """The canonical page that a page has because somebody has said so, and that is known."""
