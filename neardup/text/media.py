@@ -27,11 +27,15 @@ _SAYS_NOTHING = (
     "src", "data-src", "data-original", "poster", *_SETS,
 )
 # fmt: on
-"""Attributes that say how a page looks and where it leads; what they show is among the names of media."""
+"""Attributes that say how a page looks and where it leads; what they show is among the names of media.
+
+Elements that a site has made up may say anything by theirs.
+"""
 
 # In C: a page has thousands of attributes.
 _ATTRIBUTES = etree.XPath(
-    f"descendant-or-self::*/@*[not(contains('|{'|'.join(_SAYS_NOTHING)}|', concat('|', name(), '|')))]",
+    f"descendant-or-self::*/@*[not(contains('|{'|'.join(_SAYS_NOTHING)}|', concat('|', name(), '|')))]"
+    " | descendant-or-self::*[contains(name(), '-')]/@*",
     smart_strings=False,
 )
 _LINKS_WITH_SCHEME = etree.XPath("descendant-or-self::*/@href[contains(., ':')]", smart_strings=False)
@@ -71,7 +75,8 @@ def addresses(root: etree._Element, elements: Iterable[str]) -> Iterator[str]:
 
 
 def words_not_shown(url: str, root: etree._Element) -> set[str]:
-    """The words of a page's title, data, attributes and hidden elements, and of its links to elsewhere.
+    """The words of a page's title, scripts, comments, attributes and hidden elements, and of its links to
+    elsewhere.
 
     Each two words in a row are among them, because names are often made of words that are known one by one.
 
@@ -87,7 +92,7 @@ def words_not_shown(url: str, root: etree._Element) -> set[str]:
     said = cast("list[str]", _ATTRIBUTES(root))
     led_to = cast("list[str]", _LINKS_WITH_SCHEME(root))
     said += (href for href in led_to if host_of(href) != host)
-    said += (script.text or "" for script in root.iter("script") if "json" in script.get("type", ""))
+    said += (each.text or "" for each in root.iter("script", etree.Comment))
     met: set[etree._Element] = set()
     for hidden in root.iter(*_NOT_SHOWN):
         if hidden not in met:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.sites.chains import Album, Customers, Drawings
+from tests.support.sites.chains import Album, Customers, Drawings, Scripted
 from tests.support.sites.in_process import crawl_site
 from tests.support.sites.served import Answer, Ask
 
@@ -90,15 +90,16 @@ def test_as_the_last_page_was_asked_for(addon: dict[str, Any]) -> None:
     assert {"visit": "7"} in site.cookies
 
 
-def test_words_that_are_not_shown_are_content(addon: dict[str, Any]) -> None:
-    done = crawl_site(Customers(), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+@pytest.mark.parametrize("site", [Customers, Scripted])
+def test_words_that_are_not_shown_are_content(site: type[Customers], addon: dict[str, Any]) -> None:
+    done = crawl_site(site(), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
 
     assert sum(item["title"] == "Customer" for item in done.items) == 90
     assert done.stats["neardup/looked_ahead"] == 1
     assert "neardup/exhausted" not in done.stats
 
 
-@pytest.mark.parametrize("site", [Drawings, Customers])
+@pytest.mark.parametrize("site", [Drawings, Customers, Scripted])
 def test_what_is_made_up_says_nothing(site: type[Drawings], addon: dict[str, Any]) -> None:
     done = crawl_site(site(lasting=False), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
 

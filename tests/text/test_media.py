@@ -29,7 +29,9 @@ def test_names(body: str, names: set[str]) -> None:
     ("body", "said"),
     [
         ('<script type="application/json">{"name": "Oak", "sku": "a7f"}</script>', "name oak sku"),
-        ('<script>go("there")</script><p class="wide" id="first">shown</p>', ""),
+        ('<script>go({to: "there"})</script><p class="wide" id="first">shown</p>', "there"),
+        ("<!-- <td>Oak</td> --><script src='/menu.js'></script>", "oak"),
+        ('<wood-card name="Oak" id="top"></wood-card>', "oak top"),
         ('<input name="q" value="Oak"><img alt="A chair">', "oak chair"),
         ('<p data-city="Graz" data-token="Zm9vYmFyYmF6cXV4MTIz">', "graz"),
         ('<a href="mailto:ann@b.example">', "mailto ann example"),

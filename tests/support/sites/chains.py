@@ -83,10 +83,21 @@ class Customers(Drawings):
     name = "customer"
 
     def shown(self, number: int) -> tuple[str, ...]:
+        field = f'<input name="customer" value="{self._made_name(number)}">'
+        return "Customer", f"<form>{field}</form>", self._prints
+
+    def _made_name(self, number: int) -> str:
         digits = _digest(f"name {number}") if self._lasting else uuid4().hex
         letters = digits.translate(str.maketrans("0123456789", "ghijklmnop"))
-        field = f'<input name="customer" value="{letters[:4]} {letters[4:8]}">'
-        return "Customer", f"<form>{field}</form>", self._prints
+        return f"{letters[:4]} {letters[4:8]}"
+
+
+class Scripted(Customers):
+    """Customers that a script shows, which holds their names."""
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        script = f'<script>window.state = {{customer: "{self._made_name(number)}"}};</script>'
+        return "Customer", script, self._prints
 
 
 def _digest(text: str) -> str:
