@@ -88,7 +88,7 @@ def test_an_address_is_of_one_site_with_and_without_the_standard_port() -> None:
     spelt = ["http://A.example:80", "http://a.example.", "https://user@a.example:443", "http://a.example"]
     urls = [f"{spelt[number % 4]}/{number}" for number in range(FEWEST_ADDRESSES)]
 
-    flags = [watch.judged(url, 1) for url in urls]
+    flags = [watch.judged(url, (1,)) for url in urls]
 
     assert flags[-1] == (FEWEST_ADDRESSES, FEWEST_ADDRESSES)
 

@@ -4,6 +4,9 @@ Some pages look the same under many addresses: error pages sent with status 200,
 pages that only scripts fill. Whatever links to these addresses seems to lead to one page. Such a canonical
 page deserves a look by a person.
 
+A text may outlive its canonical page: who solves a captcha gets another page at the same address. So copies
+of one text are counted together, whatever their canonical pages.
+
 Each host is counted by itself, and a page is flagged if one host at least meets both conditions. Duplicates
 of the page stand at ``FEWEST_ADDRESSES`` different addresses of the host. These duplicates are
 ``LEAST_SHARE`` or more of the pages of the host that were judged since the first of these duplicates.
@@ -19,10 +22,13 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from neardup.address import place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -74,24 +80,34 @@ class ClusterWatch:
         self._clusters: OrderedDict[tuple[int, str], _Cluster] = OrderedDict()
         self._flagged: OrderedDict[int, None] = OrderedDict()
 
-    def judged(self, url: str, canonical_id: int | None) -> Flag | None:
-        """Take note of a page, and of its canonical page if it is a duplicate; the flag, the one time that it
-        is raised.
+    def judged(self, url: str, copy_of: Collection[int] = ()) -> Flag | None:
+        """Take note of a page, and of what it is a copy of; the flag, the one time that it is raised.
+
+        ``copy_of`` is that of the verdict: what stands for the canonical page, and for the text.
         """
         name, path = _address(url)
         host = self._hosts.get(name) or _Host()
         host.pages += 1
         _remember(self._hosts, name, host)
-        if canonical_id is None:
+        flagged = self._flagged.keys() & set(copy_of)
+        for of in flagged:
+            self._flagged.move_to_end(of)
+        if flagged:
             return None
-        if canonical_id in self._flagged:
-            self._flagged.move_to_end(canonical_id)
-            return None
-        cluster = self._clusters.get((canonical_id, name))
+        flag = None
+        for of in copy_of:
+            flag = self._counted(of, name, host, hash(path)) or flag
+        if flag is not None:
+            for of in copy_of:
+                _remember(self._flagged, of, None)
+                del self._clusters[of, name]
+        return flag
+
+    def _counted(self, of: int, name: str, host: _Host, address: int) -> Flag | None:
+        cluster = self._clusters.get((of, name))
         if cluster is None or cluster.host is not host:  # a host that was forgotten begins anew
             cluster = _Cluster(host, host.pages - 1)
-        _remember(self._clusters, (canonical_id, name), cluster)
-        address = hash(path)
+        _remember(self._clusters, (of, name), cluster)
         if address not in cluster.last:
             cluster.addresses += 1
             cluster.last.append(address)
@@ -99,8 +115,6 @@ class ClusterWatch:
         since = host.pages - cluster.pages_before
         if cluster.addresses < max(FEWEST_ADDRESSES, LEAST_SHARE * since):
             return None
-        _remember(self._flagged, canonical_id, None)
-        del self._clusters[canonical_id, name]
         return Flag(cluster.addresses, since)
 
 

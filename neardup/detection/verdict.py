@@ -121,6 +121,17 @@ class Verdict:
         return self.kind is Kind.DUPLICATE
 
     @property
+    def copy_of(self) -> tuple[int, ...]:
+        """What a duplicate is a copy of: its canonical page, by id, and its very text, by digest. Empty: the
+        page is no duplicate.
+        """
+        if self.canonical_id is None:
+            return ()
+        if self.evidence is not Evidence.TEXT or self.text_digest is None:
+            return (self.canonical_id,)
+        return self.canonical_id, self.text_digest
+
+    @property
     def percentage(self) -> float | None:
         """Duplication percentage against the canonical page (see
         :func:`neardup.fingerprint.hamming.percentage`).

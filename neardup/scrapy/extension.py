@@ -245,6 +245,8 @@ class NearDuplicates:
         if self.recorder.error is not None:
             self._database_away(self.recorder.error)
         self.outcomes.record(verdict)
+        if self.outcomes.flags(verdict):
+            self._make(self.policy.links.suspect(verdict.copy_of))
         self._learn(verdict)
         self._has_judged_all = False
         self._judge_again(verdict.url)
@@ -320,6 +322,9 @@ class NearDuplicates:
         else:
             self._doubtful.correct(verdict)
             released = self.policy.links.release(verdict.page_id, cluster)
+        self._make(released)
+
+    def _make(self, released: list[Request]) -> None:
         for request in released:
             self.predictions.forget(request)
         self._queue(released)

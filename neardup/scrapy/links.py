@@ -17,7 +17,7 @@ from neardup.scrapy.schedulers import has_own_requests_only
 from neardup.urls.expiry import expires
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -159,6 +159,10 @@ class Links:
         """Clusters of the requests that are still waiting, and that no other page has led to."""
         self._withheld: set[int] = set()
         self._held = HeldRequests()
+        self._unheard = HeldRequests()
+        """Those of pages that lost their items or callbacks, by what the pages are copies of."""
+        self.suspects: set[int] = set()
+        """Canonical pages and texts that may stand in the place of many pages: their copies lose nothing."""
         self._queued: set[int] = set()
         """Deferred requests that are in the queue, whatever other page has led to them."""
         self._knows_queue = has_own_requests_only(crawler.settings)
@@ -252,8 +256,11 @@ class Links:
     def hold_page(self, response: Response, verdict: Verdict) -> None:
         """Keep the request of a page whose items are dropped, or whose callback is not called."""
         request = response.request
-        if request is not None and request.method == "GET":
-            self.hold(verdict, request, request.priority, Why.UNHEARD)
+        if request is None or request.method != "GET" or verdict.page_id is None:
+            return
+        self.hold(verdict, request, request.priority, Why.UNHEARD)
+        for of in verdict.copy_of:
+            self._unheard.keep(of, verdict.page_id, Held(request, request.priority, Why.UNHEARD))
 
     def release(self, page_id: int, cluster: int | None) -> list[Request]:
         """The requests to make now that a page is no duplicate after all, and no page of this cluster.
@@ -284,6 +291,18 @@ class Links:
             self.crawler.stats.inc_value("neardup/pages_fetched_again")
             self.made_again.add(page_id)
         return [_released(held) for held in unheard.values()]
+
+    def suspect(self, copy_of: Collection[int]) -> list[Request]:
+        """Have the copies of a page or of a text lose nothing from now on; the requests of those that have."""
+        self.suspects.update(copy_of)
+        found = []
+        for page_id, held in [pair for of in copy_of for pair in self._unheard.pop(of).items()]:
+            self._held.pop(page_id, Why.UNHEARD)
+            if page_id not in self.made_again:
+                self.made_again.add(page_id)
+                found.append(_released(held))
+        self.crawler.stats.inc_value("neardup/pages_fetched_again", len(found))
+        return found
 
     def unheard(self) -> list[Request]:
         """The requests of the pages that lost their items or callbacks, as far as that is doubtful."""

@@ -75,7 +75,6 @@ class Outcomes:
         if not verdict.repeated:
             stats.inc_value("neardup/unique")
         self._curve.add(stats.get_value("neardup/requests", 0), stats.get_value("neardup/unique", 0))
-        self._watch_clusters(verdict)
         if verdict.is_duplicate:
             self._count_evidence(verdict)
             logger.debug(
@@ -300,11 +299,14 @@ class Outcomes:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _watch_clusters(self, verdict: Verdict) -> None:
+    def flags(self, verdict: Verdict) -> bool:
         """Flag a canonical page that gathers duplicates from many addresses: a person should look at it."""
-        flag = self._watch.judged(verdict.url, verdict.canonical_id)
-        if flag is None or verdict.canonical_id is None:
-            return
+        if verdict.kind in {*LEFT_ALONE, Kind.GONE}:
+            return False
+        flag = self._watch.judged(verdict.url, verdict.copy_of)
+        if flag is None:
+            return False
+        assert verdict.canonical_id is not None
         self.count("neardup/flagged")
         self._recorder.flag(verdict.canonical_id)
         logger.warning(
@@ -319,3 +321,4 @@ class Outcomes:
             },
             extra={"spider": self._crawler.spider},
         )
+        return True

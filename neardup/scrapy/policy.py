@@ -24,6 +24,7 @@ class Policy:
     A duplicate loses its items or its callback only if all of this holds:
 
     - The verdict is sure, and this crawl has had the content.
+    - The cluster is none that gathers pages from many addresses, as walls and empty pages do.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
     - Its request carries no values of an item that the page is to complete.
     - The page was not fetched a second time because it had lost its items in error.
@@ -58,6 +59,7 @@ class Policy:
             and verdict.repeated
             and verdict.is_sure
             and response not in self._kept
+            and self.links.suspects.isdisjoint(verdict.copy_of)
             and verdict.page_id not in self.links.made_again
         )
 

@@ -28,7 +28,7 @@ def flags(pages: Sequence[tuple[str, int | None]]) -> list[tuple[int, Flag]]:
     return [
         (number, flag)
         for number, (url, canonical) in enumerate(pages)
-        if (flag := one.judged(url, canonical)) is not None
+        if (flag := one.judged(url, () if canonical is None else (canonical,))) is not None
     ]
 
 
@@ -136,10 +136,10 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         one = ClusterWatch()
         for i in range(3 * most):
             for path, is_error in rare if i > 2 * most - 2 else rare[:1]:
-                one.judged(f"http://host-number-{i}.example{path}", i if is_error else None)
+                one.judged(f"http://host-number-{i}.example{path}", (i,) if is_error else ())
         for i in range(2 * most):
             for number in range(FEWEST_ADDRESSES):
-                one.judged(f"http://flagged.example/{number}", -i)
+                one.judged(f"http://flagged.example/{number}", (-i,))
         urllib.parse.clear_cache()  # type: ignore[attr-defined]  # typeshed leaves it out
         address._host_of_authority.cache_clear()
         address._place_of_authority.cache_clear()

@@ -9,6 +9,7 @@ import pytest
 import scrapy
 from scrapy.utils.test import get_crawler
 
+from neardup.detection.suspect_clusters import FEWEST_ADDRESSES
 from neardup.scrapy import left_out
 from tests.support.crawling import Page, Site, crawl
 from tests.support.spiders import OTHER, WORDS, LinkSpider
@@ -115,6 +116,19 @@ class TestPagesOfOneText:
             site.add(page, f"{WORDS}{data}")
 
         assert self.crawled(site, settings, action) == {"/", *pages}
+
+    def test_one_text_at_many_addresses(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        """Numbers in scripts tell nothing, but so many addresses do. What was dropped is fetched again."""
+        pages = [f"/item/{number}" for number in range(FEWEST_ADDRESSES + 10)]
+        site.add("/", OTHER, *pages)
+        for number, page in enumerate(pages):
+            site.add(page, f"{WORDS}<script>show({number})</script>")
+
+        done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+
+        assert paths(done.items, site) == {"/", *pages}
+        assert done.stats["neardup/flagged"] == 1
+        assert done.stats["neardup/pages_fetched_again"] == FEWEST_ADDRESSES - 1
 
     def test_copies_are_dropped_all_the_same(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Session ids in addresses of images and pages, and a file's."""
