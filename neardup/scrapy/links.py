@@ -293,7 +293,7 @@ class Links:
         return [_released(held) for held in unheard.values()]
 
     def suspect(self, copy_of: Collection[int]) -> list[Request]:
-        """Have the copies of a page or of a text lose nothing from now on; the requests of those that have."""
+        """Have copies of a page, or of a text, lose nothing from now on; the requests of those that have."""
         self.suspects.update(copy_of)
         found = []
         for page_id, held in [pair for of in copy_of for pair in self._unheard.pop(of).items()]:

@@ -1,15 +1,16 @@
-"""URLs that count up or down in one number, and what they would be further on."""
+"""URLs that count up or down in one number or date, and what they would be further on."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 FEWEST = 4
 """Pages by whose URLs a number is seen to count."""
@@ -19,6 +20,11 @@ _NUMBER = re.compile(r"(?<![0-9a-zA-Z])([0-9]+)(?![0-9a-zA-Z])")
 
 _MONTH = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])?")
 """A month such as 202611, or a day such as 20261101."""
+
+_DATE = re.compile(
+    r"(?<![0-9])((?:19|20)[0-9]{2})([-/_.]?)(0[1-9]|1[0-2])(?:\2(0[1-9]|[12][0-9]|3[01]))?(?![0-9])"
+)
+"""A day such as 2026-11-01 or 2026/11/01, or a month; in parts: year, what stands between, month, day."""
 
 _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
@@ -39,54 +45,77 @@ class Further(NamedTuple):
 
 
 def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
-    """What the last of these URLs would be so many steps further on, if the URLs count up or down in one
-    number.
+    """What the last of these URLs would be so many steps further on, if they count in a number or a date.
 
     The URLs stand in the order in which their pages came. A chain of pages may be walked in both directions
-    at once; so each number but a few has to be beyond those before it. Dates and times do not count as
-    numbers: nobody knows which of them a site has.
+    at once; so each number but a few has to be beyond those before it. Years, months and times by themselves
+    do not count as numbers: they begin anew, or nobody knows which of them a site has.
 
     >>> further_on([f"http://a.example/photo/{number}" for number in range(101, 109)], [100])
     [Further(steps=100, url='http://a.example/photo/208')]
+    >>> further_on([f"http://a.example/comic/2026-11-{day:02}" for day in range(9, 1, -1)], [100])
+    [Further(steps=100, url='http://a.example/comic/2026-07-25')]
     >>> further_on(["http://a.example/?id=7x", "http://a.example/?id=8x"], [100])
     []
     """
-    for before, after, written in _numbers_alone(urls):
+    last = urls[-1]
+    for found in _DATE.finditer(last, len(last) - len(_without_host(last))):
+        dates = [day for middle in _middles(urls, found) if (day := _number_of(middle, found)) is not None]
+        if step := _step(dates):
+            return _until_none(found, dates[-1], step, distances, partial(_date_of, found))
+    for found in _NUMBER.finditer(last, len(last) - len(_without_host(last))):
+        written = [middle for middle in _middles(urls, found) if middle.isascii() and middle.isdigit()]
         numbers = [int(one) for one in written]
-        if max(numbers) <= _LAST_OF_A_YEAR and _YEAR.search(_without_host(before) + "*" + after):
+        beside = _without_host(last[: found.start()]) + "*" + last[found.end() :]
+        if _is_time(numbers) or (max(numbers) <= _LAST_OF_A_YEAR and _YEAR.search(beside)):
             continue
-        step = _step(numbers)
-        if step:
+        if step := _step(numbers):
             digits = max((len(one) for one in written if one.startswith("0")), default=1)
-            return _until_none(before, after, numbers[-1], step, distances, digits)
+            return _until_none(found, numbers[-1], step, distances, f"{{:0{digits}}}".format)
     return []
 
 
-def _until_none(  # noqa: PLR0917  # the parts of a URL
-    before: str, after: str, last: int, step: int, distances: Iterable[int], digits: int
+def _until_none(
+    found: re.Match[str], last: int, step: int, distances: Iterable[int], write: Callable[[int], str]
 ) -> list[Further]:
-    found = []
+    """The URLs with another number in the place of one that was found."""
+    further = []
+    before, after = found.string[: found.start()], found.string[found.end() :]
     for distance in distances:
         number = last + distance * step
-        found.append(Further(distance, None if number < 0 else f"{before}{number:0{digits}}{after}"))
+        further.append(Further(distance, None if number < 0 else f"{before}{write(number)}{after}"))
         if number < 0:
             break
-    return found
+    return further
 
 
-def _numbers_alone(urls: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """For each number of the last URL: what stands before and after it, and the numbers there in all URLs
-    that are the same otherwise.
-    """
-    last = urls[-1]
-    for found in _NUMBER.finditer(last, len(last) - len(_without_host(last))):
-        before, after = last[: found.start()], last[found.end() :]
-        middles = (
-            url[len(before) : len(url) - len(after)]
-            for url in urls
-            if len(url) > len(before) + len(after) and url.startswith(before) and url.endswith(after)
-        )
-        yield before, after, [middle for middle in middles if middle.isascii() and middle.isdigit()]
+def _middles(urls: Sequence[str], found: re.Match[str]) -> Iterator[str]:
+    """What stands in the place of a part of the last URL in all URLs that are the same otherwise."""
+    before, after = found.string[: found.start()], found.string[found.end() :]
+    for url in urls:
+        if len(url) > len(before) + len(after) and url.startswith(before) and url.endswith(after):
+            yield url[len(before) : len(url) - len(after)]
+
+
+def _number_of(text: str, like: re.Match[str]) -> int | None:
+    """The number of a day, or of a month, that is written like another one; None if it is not."""
+    found = _DATE.fullmatch(text)
+    if found is None or found[2] != like[2] or (found[4] is None) != (like[4] is None):
+        return None
+    if found[4] is None:
+        return int(found[1]) * 12 + int(found[3]) - 1
+    try:
+        return date(int(found[1]), int(found[3]), int(found[4])).toordinal()
+    except ValueError:
+        return None
+
+
+def _date_of(like: re.Match[str], number: int) -> str:
+    """The day or month of a number, written like another one; of days, the last that there is at most."""
+    if like[4] is None:
+        return f"{number // 12:04}{like[2]}{number % 12 + 1:02}"
+    day = date.fromordinal(min(max(number, 1), date.max.toordinal()))
+    return like[2].join((f"{day.year:04}", f"{day.month:02}", f"{day.day:02}"))
 
 
 def _without_host(url: str) -> str:
@@ -96,7 +125,7 @@ def _without_host(url: str) -> str:
 def _step(numbers: list[int]) -> int:
     """How much the numbers count up, or down if it is negative; 0: they do not count."""
     different = sorted(set(numbers))
-    if len(different) < FEWEST or _is_time(different):
+    if len(different) < FEWEST:
         return 0
     beyond = 0
     lowest = highest = numbers[0]
@@ -109,11 +138,11 @@ def _step(numbers: list[int]) -> int:
     return step if numbers[-1] > median(different) else -step
 
 
-def _is_time(different: list[int]) -> bool:
+def _is_time(numbers: list[int]) -> bool:
     """Whether these may be years, months, days, or seconds since 1970. A calendar of years has this one."""
-    lowest, highest = different[0], different[-1]
+    lowest, highest = min(numbers), max(numbers)
     return (
         lowest <= datetime.now(UTC).year <= highest
-        or all(_MONTH.fullmatch(str(number)) for number in different)
+        or all(_MONTH.fullmatch(str(number)) for number in numbers)
         or len(str(highest)) >= _TIME_DIGITS
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from datetime import date, timedelta
 from uuid import uuid4
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
@@ -75,6 +76,22 @@ class Drawings(Album):
     def shown(self, number: int) -> tuple[str, ...]:
         name = _digest(f"image {number}") if self._lasting else uuid4().hex
         return "Drawing", f'<img src="/img/{name}.jpg">', self._prints
+
+
+class Strips(Drawings):
+    """A comic strip a day, backwards from the last one; address and image tell the day."""
+
+    name = "strip"
+    _last = date(2026, 3, 5)
+
+    def _path(self, number: int) -> str:
+        return f"/strip/{self._day(number)}"
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        return "The Daily Duck", f'<img src="/strips/{self._day(number):%y%m%d}.gif">', self._prints
+
+    def _day(self, number: int) -> date:
+        return self._last - timedelta(days=number)
 
 
 class Customers(Drawings):
