@@ -4,6 +4,8 @@ withheld.
 
 from __future__ import annotations
 
+from functools import partial
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -400,7 +402,7 @@ class PageLinks:
         asked = response.request.url if response.request else response.url
         # As Scrapy writes them, in requests as well: nothing here is printed.
         self._own_urls = {url.partition("#")[0] for url in (response.url, asked)}
-        self._callback = response.request.callback if response.request else None
+        self._callback = _plain(response.request.callback) if response.request else None
         self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
         self._audited: int | None = response.meta.get(AUDITED)
@@ -478,7 +480,7 @@ class PageLinks:
         return not (
             request.dont_filter
             or request.method != "GET"
-            or (request.callback != self._callback and carries_values(request))
+            or (_plain(request.callback) != self._callback and carries_values(request))
         )
 
 
@@ -491,9 +493,28 @@ def _released(held: Held) -> Request:
 def carries_values(request: Request) -> bool:
     """Whether a request hands on what was read on another page: its page is to complete an item.
 
-    The values may be anything: a whole item, an ItemLoader, or a name and a price.
+    The values may be anything: a whole item, an ItemLoader, or a name and a price. They may be held by the
+    callback, too.
     """
-    return bool(request.cb_kwargs) or any(
-        name not in _META_OF_COMPONENTS and not str(name).startswith(_PREFIXES_OF_COMPONENTS)
-        for name in request.meta
+    return (
+        bool(request.cb_kwargs)
+        or any(
+            name not in _META_OF_COMPONENTS and not str(name).startswith(_PREFIXES_OF_COMPONENTS)
+            for name in request.meta
+        )
+        or _holds_values(request.callback)
     )
+
+
+def _holds_values(callback: object) -> bool:
+    """Whether a callback is a partial, or a function within another one that has variables of that."""
+    if isinstance(callback, FunctionType):
+        return bool(callback.__closure__ or callback.__defaults__)
+    return isinstance(callback, partial)
+
+
+def _plain(callback: object) -> object:
+    """What is the same of two callbacks that hold other values."""
+    if isinstance(callback, partial):
+        return callback.func
+    return callback.__code__ if isinstance(callback, FunctionType) else callback

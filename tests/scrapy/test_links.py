@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,7 @@ from neardup.scrapy.links import (
     REPEATED,
     Links,
     PageLinks,
+    carries_values,
     lowered_by,
     request_key,
 )
@@ -34,6 +36,7 @@ from tests.support.crawling import crawl, serve
 from tests.support.spiders import LinkSpider, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 URL = "http://shop.example/page?id=1"
@@ -49,6 +52,10 @@ class Callbacks(scrapy.Spider):
 
     def parse_other(self, response: Any) -> None:
         """Another callback than that of the page."""
+
+    def parser_of(self, name: str) -> Callable[[Any], str]:
+        """A callback that holds a value."""
+        return lambda response: name + response.url
 
 
 SPIDER = Callbacks()
@@ -92,6 +99,33 @@ def test_links_wait(links: Links, request_: Request) -> None:
 
     assert request_.priority == -DEFERRED
     assert request_.meta[CLUSTER] == 1
+
+
+def by_default(response: Any, name: str = "chair") -> None:
+    """A callback that holds a value, too."""
+
+
+@pytest.mark.parametrize(
+    "callback", [partial(SPIDER.parse_other, "chair"), SPIDER.parser_of("chair"), by_default]
+)
+def test_callbacks_that_hold_values_are_called_at_once(links: Links, callback: Any) -> None:
+    request = Request("http://shop.example/api", callback=callback)
+
+    PageLinks(links, response(), DUPLICATE).lets_pass(request)
+
+    assert request.priority == 0
+    assert carries_values(request)
+
+
+def test_pages_of_one_callback_with_other_values_are_links(links: Links) -> None:
+    page = response()
+    assert page.request is not None
+    page.request.callback = partial(SPIDER.parse_other, "chairs")
+    request = Request("http://shop.example/other", callback=partial(SPIDER.parse_other, "chairs, page 2"))
+
+    PageLinks(links, page, DUPLICATE).lets_pass(request)
+
+    assert request.priority == -DEFERRED
 
 
 def test_links_that_expire_are_made_in_their_turn(links: Links) -> None:
