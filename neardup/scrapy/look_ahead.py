@@ -216,5 +216,11 @@ def _asked(url: str, request: Request) -> Request:
     """The request for a page further on, made as the last one was."""
     kept = {name: request.meta[name] for name in META_KEPT if name in request.meta}
     return request.replace(
-        url=url, callback=None, errback=None, cb_kwargs={}, meta=kept | META_OF_PROBE, priority=0
+        url=url,
+        callback=None,
+        errback=None,
+        cb_kwargs={},
+        meta=kept | META_OF_PROBE,
+        priority=0,
+        dont_filter=True,  # the spider has not asked for it: its own request is still to come
     )

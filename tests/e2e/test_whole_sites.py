@@ -245,12 +245,18 @@ class TestEndlessSpaces:
 class TestChains:
     """Pages that are reached by "Next" only, and of which each is like the one before, are not endless."""
 
+    @pytest.mark.parametrize("action", ["default", "nofollow"])
     @pytest.mark.parametrize("make", [Album, Drawings, Guestbook, Strips, Washers])
     def test_an_end(
-        self, make: Callable[[], MadeSite], addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+        self,
+        make: Callable[[], MadeSite],
+        action: str,
+        addon: dict[str, Any],
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
+        settings = addon | KEEPING[action] | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER}
         with caplog.at_level(logging.WARNING):
-            done = loses_nothing(make(), addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
+            done = loses_nothing(make(), settings)
 
         assert 1 <= done.stats["neardup/looked_ahead"] <= 12
         assert "neardup/exhausted" not in done.stats
