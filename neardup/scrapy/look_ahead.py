@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,10 +15,12 @@ from neardup.detection.endless import WORTH
 from neardup.errors import PageTooLarge
 from neardup.scrapy.links import CLUSTER
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
-from neardup.text.media import media_names, words_not_shown
+from neardup.text.media import SHOWN, addresses, media_names, words_not_shown
 from neardup.urls.counting import further_on
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -42,7 +45,12 @@ _NOT_THERE = {400, 404, 410, 500}
 """Statuses by which sites say that they have no such page. Others say that they do not like the crawl."""
 
 _MOST_NAMES = 500_000
-"""Names of media that are remembered, some 50 MB. When there are more, all are forgotten."""
+"""Names, words and numbers that are remembered, some 50 MB. When there are more, all are forgotten."""
+
+_DIGITS = re.compile(r"[0-9]{3,}")
+
+_NUMBER = re.compile(r"(?<![0-9A-Za-z])[0-9]{3,}(?![0-9A-Za-z])")
+"""A number that is no day of a month and no part of a token."""
 
 
 class _OfOnePage(NamedTuple):
@@ -53,18 +61,44 @@ class _OfOnePage(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
+class _Own:
+    """What the pages of a cluster have, of one kind, and each of them alone."""
+
+    read: Callable[[Response], set[str]]
+    met: set[str] = field(default_factory=set)
+    last: _OfOnePage | None = None
+    """That of the last page that has something of its own."""
+    pages: int = 0
+    """Pages with something of their own, since the cluster was last about to be left."""
+    lasts: bool = False
+    """Whether a page had the same when it was asked for once more."""
+
+    def note(self, response: Response) -> int:
+        """Take note of a page; how much is new."""
+        own = self.read(response) - self.met
+        if own and response.request is not None:
+            self.last = _OfOnePage(response.request, own)
+            self.pages += 1
+            self.met |= own
+        return len(own)
+
+    def shows(self, limit: int) -> bool:
+        """Whether as many pages have something of their own as would have to say words of their own."""
+        return self.last is not None and self.pages * (WORTH + 1) >= limit
+
+
+@dataclass(slots=True, eq=False)
 class _Pages:
     """What was seen of the pages that the duplicates of a canonical page have led to."""
 
-    urls: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    shown: set[str] = field(default_factory=set)
+    names: _Own
     """Names of media, and words that are not shown."""
-    last: _OfOnePage | None = None
-    """Those that only one page has, the last one that has such names."""
-    with_own: int = 0
-    """Pages with such names, since the cluster was last about to be left."""
-    lasts: bool = False
-    """Whether a page had the same names when it was asked for once more."""
+    numbers: _Own
+    urls: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+
+    @property
+    def kinds(self) -> tuple[_Own, _Own]:
+        return self.names, self.numbers
 
 
 class LookAhead:
@@ -77,7 +111,8 @@ class LookAhead:
 
     Pages without words of their own may have images of their own, or words that are not shown: in data for
     scripts, attributes and titles. Whether these are content is seen by asking for the last page once more:
-    names that are made up for each request are others then.
+    names that are made up for each request are others then. If the URLs do not count, numbers of the visible
+    text are asked for likewise: readings, prices. Where URLs count, numbers may count with them for ever.
 
     Such requests go past the scheduler and the spider, as probes do (:mod:`neardup.scrapy.probes`). They have
     the headers of the request of the last page, cookies included. None is made by ``record``, which defers
@@ -99,51 +134,46 @@ class LookAhead:
         cluster = response.meta.get(CLUSTER)
         if cluster is None:
             return
-        pages = self._pages.setdefault(cluster, _Pages())
+        if cluster not in self._pages:
+            self._pages[cluster] = _Pages(_Own(_shown), _Own(self._numbers))
+        pages = self._pages[cluster]
         self._pages.move_to_end(cluster)
         if len(self._pages) > _MOST_CLUSTERS:
-            self._names -= len(self._pages.popitem(last=False)[1].shown)
+            self._names -= sum(len(own.met) for own in self._pages.popitem(last=False)[1].kinds)
         pages.urls.append(response.url)
-        own = _shown(response) - pages.shown
-        if own and response.request is not None:
-            pages.last = _OfOnePage(response.request, own)
-            pages.with_own += 1
-            pages.shown |= own
-            self._names += len(own)
+        self._names += sum(own.note(response) for own in pages.kinds)
         if self._names > _MOST_NAMES:
             self._names = 0
             for forgotten in self._pages.values():
-                forgotten.shown.clear()
+                for own in forgotten.kinds:
+                    own.met.clear()
 
     def exhausted(self, cluster: int, response: Response) -> None:
         """Look ahead before a cluster is left, or leave it; ``response`` is its last page."""
-        pages = self._pages.get(cluster, _Pages())
-        limit = self._endless.limit
-        # As many as words of their own would have to be said by.
-        shows = pages.last is not None and pages.with_own * (WORTH + 1) >= limit
-        pages.with_own = 0
-        if shows and pages.lasts and self._endless.count_anew(cluster):
-            return
-        further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
-        asks = further or (shows and not pages.lasts)
-        if not asks or not self._endless.question(cluster):
+        pages = self._pages.get(cluster)
+        if pages is None:
             self._outcomes.exhausted(cluster, response)
             return
-        last = pages.last if shows and not pages.lasts else None
-        deferred_from_coro(self._look(cluster, response, pages, last, further))
+        limit = self._endless.limit
+        further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
+        telling = [own for own in (pages.kinds if not further else (pages.names,)) if own.shows(limit)]
+        for own in pages.kinds:
+            own.pages = 0
+        if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
+            return
+        asked = [own for own in telling if not own.lasts]
+        if not (further or asked) or not self._endless.question(cluster):
+            self._outcomes.exhausted(cluster, response)
+            return
+        deferred_from_coro(self._look(cluster, response, asked, further))
 
     async def _look(
-        self,
-        cluster: int,
-        response: Response,
-        pages: _Pages,
-        last: _OfOnePage | None,
-        further: list[Further],
+        self, cluster: int, response: Response, asked: list[_Own], further: list[Further]
     ) -> None:
         try:
-            if last is not None and await self._has_again(*last):
-                pages.lasts = True
-                if self._endless.count_anew(cluster):
+            for own in asked:
+                own.lasts = await self._has_again(own)
+                if own.lasts and self._endless.count_anew(cluster):
                     return
             for there in further:
                 if there.url is None or await self._ends_at(there.url, cluster, response.request):
@@ -167,10 +197,21 @@ class LookAhead:
         self._outcomes.count("neardup/looked_ahead")
         return found
 
-    async def _has_again(self, request: Request, names: set[str]) -> bool:
-        """Whether the page of a request shows most of these names when it is asked for once more."""
+    async def _has_again(self, own: _Own) -> bool:
+        """Whether the last page with something of its own has most of it when asked for once more."""
+        assert own.last is not None
+        request, names = own.last
         found = await self._answer(request.url, request)
-        return found is not None and 2 * len(names & _shown(found)) > len(names)
+        return found is not None and 2 * len(names & own.read(found)) > len(names)
+
+    def _numbers(self, response: Response) -> set[str]:
+        """The numbers of a page's visible text and of the names of its media, without those of its URL."""
+        if not isinstance(response, HtmlResponse):
+            return set()
+        root = response.selector.root
+        text = self._detector.reader.text_of(response.url, root).decode("utf-8", "replace")
+        media = " ".join(address.partition("?")[0] for address in addresses(root, SHOWN))
+        return {*_NUMBER.findall(text), *_DIGITS.findall(media)}.difference(_DIGITS.findall(response.url))
 
     async def _ends_at(self, url: str, cluster: int, like: Request | None) -> bool:
         """Whether something else than a copy of the last pages is to be found there."""

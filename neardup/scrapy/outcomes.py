@@ -177,7 +177,7 @@ class Outcomes:
         """Say it aloud if this crawl may have missed pages."""
         if self._links.lost_candidates:
             logger.warning(
-                "neardup: %(links)d links of near-duplicates were not followed and stood on no other page,"
+                "neardup: links of near-duplicates were not followed that stood on no other page: %(links)d,"
                 " such as %(examples)s. They were taken for links of endless spaces. If they are not, an"
                 " unknown number of pages may lie behind them: with a larger NEARDUP_ENDLESS_AFTER than"
                 " %(limit)d, or 0, they are followed",

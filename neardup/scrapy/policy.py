@@ -64,8 +64,13 @@ class Policy:
         )
 
     def skips_page(self, verdict: Verdict, response: Response) -> bool:
-        """Whether the callback is not called at all."""
+        """Whether the callback is not called at all.
+
+        With a limit of depth all are called: the links of a page's copy may have been too deep.
+        """
         if self.action is not Action.SKIP or self.had is None or verdict.page_id is None:
+            return False
+        if not self.links.waiting:
             return False
         skips = self.drops_items(verdict, response) and not verdict.follow
         if skips and not self.had.leads_on(response, verdict):

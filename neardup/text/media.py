@@ -14,7 +14,9 @@ from neardup.address import host_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_SHOWN = ("img", "source", "video", "audio")
+SHOWN = ("img", "source", "video", "audio")
+"""Elements whose media stand on the page itself."""
+
 _SOURCES = ("src", "data-src", "data-original", "poster", "data")
 _SETS = ("srcset", "data-srcset")
 _STYLES = etree.XPath("descendant::*/@style", smart_strings=False)
@@ -58,7 +60,7 @@ def media_names(root: etree._Element) -> set[str]:
     >>> sorted(media_names(page))
     ['beach_.jpg', 'moon.png', 'sun.png']
     """
-    return set(map(_name, addresses(root, _SHOWN))) - {""}
+    return set(map(_name, addresses(root, SHOWN))) - {""}
 
 
 def addresses(root: etree._Element, elements: Iterable[str]) -> Iterator[str]:

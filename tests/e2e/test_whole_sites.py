@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.sites import items, spiders
-from tests.support.sites.chains import Album, Drawings, Guestbook, Strips, Washers
+from tests.support.sites.chains import Album, Drawings, Guestbook, Readings, Strips, Washers
 from tests.support.sites.endless import BeyondTheLast, Calendar, Visited
 from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
@@ -246,7 +246,7 @@ class TestChains:
     """Pages that are reached by "Next" only, and of which each is like the one before, are not endless."""
 
     @pytest.mark.parametrize("action", ["default", "nofollow"])
-    @pytest.mark.parametrize("make", [Album, Drawings, Guestbook, Strips, Washers])
+    @pytest.mark.parametrize("make", [Album, Drawings, Guestbook, Readings, Strips, Washers])
     def test_an_end(
         self,
         make: Callable[[], MadeSite],
