@@ -326,8 +326,11 @@ class Links:
             return False
         if CLUSTER not in request.meta:
             if self.action is not Action.RECORD and self._knows_queue and not request.dont_filter:
-                # Also what no page has led to, such as the target of a redirect, is not queued again.
-                self._passed_on.add(request_key(self.crawler, request))
+                # Also what no page has led to, such as the target of a redirect, is not queued again. A start
+                # request may have been in the queue when a page led to the same: then no copy of it waits.
+                fingerprint = request_key(self.crawler, request)
+                self._passed_on.add(fingerprint)
+                self._queued.discard(fingerprint)
             return False
         if not self._knows_queue:
             self._watch_queue()  # it may have been deferred in an earlier run, and be put back

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from neardup.address import Address
 from neardup.detection.endless import EndlessWatch, Led
+from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.scrapy.links import (
     AUDITED,
@@ -126,6 +127,15 @@ def test_pages_of_one_callback_with_other_values_are_links(links: Links) -> None
     PageLinks(links, page, DUPLICATE).lets_pass(request)
 
     assert request.priority == -DEFERRED
+
+
+def test_what_a_start_request_has_fetched_is_not_made_once_more(links: Links) -> None:
+    """Scrapy drops the link of a duplicate if a start request for the same page is in the queue."""
+    doubtful = replace(DUPLICATE, evidence=Evidence.WHOLE)
+    PageLinks(links, response(), doubtful).lets_pass(Request("http://shop.example/other"))
+    assert not links.has_been_released(Request("http://shop.example/other"))  # the start request
+
+    assert links.release(2, None) == []
 
 
 def test_links_that_expire_are_made_in_their_turn(links: Links) -> None:
