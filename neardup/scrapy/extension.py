@@ -246,7 +246,7 @@ class NearDuplicates:
             self._database_away(self.recorder.error)
         self.outcomes.record(verdict)
         if self.outcomes.flags(verdict):
-            self._make(self.policy.links.suspect(verdict.copy_of))
+            self._suspect(verdict)
         self._learn(verdict)
         self._has_judged_all = False
         self._judge_again(verdict.url)
@@ -323,6 +323,13 @@ class NearDuplicates:
             self._doubtful.correct(verdict)
             released = self.policy.links.release(verdict.page_id, cluster)
         self._make(released)
+
+    def _suspect(self, verdict: Verdict) -> None:
+        """Fetch again what the copies of a flagged page have lost."""
+        try:
+            self._make(self.policy.links.suspect(verdict.copy_of))
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the page in hand is the spider's all the same
+            self.outcomes.failed_on(verdict.url, exc)
 
     def _make(self, released: list[Request]) -> None:
         for request in released:
