@@ -24,8 +24,10 @@ has a name or a number. The months of a calendar differ in numbers and in the tw
 are soon known. The days of a calendar have no numbers of their own. In phrases, words with a digit are all
 alike, so that a clock, a counter or a session id says nothing.
 
-A space whose every page has a random word would never be exhausted by that. So ``MOST_WITHOUT_NEW`` times the
-limit is the end, whatever the pages say, unless one of them is new.
+A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
+the limit it is doubted that the last words of a page's own are content. Whoever asks for that page again can
+tell: random words are others then. And ``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages
+say, unless one of them is new.
 
 A chain of alike pages that ends looks endless from within. So whoever has learned that a cluster is exhausted
 may :meth:`~EndlessWatch.question` that, at once, look at what comes further on, and let it
@@ -37,7 +39,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.text.words import words
 
@@ -52,6 +54,9 @@ WORTH = 4
 its pages say something of their own. Random ids of four hexadecimal letters have no digit on one page of
 fifty.
 """
+
+IN_DOUBT = 2
+"""Times the limit: requests in a row without a page that is new, after which words are doubted."""
 
 MOST_WITHOUT_NEW = 50
 """Times the limit: requests in a row without a page that is new, after which a cluster is exhausted whatever
@@ -91,6 +96,13 @@ class Led(Enum):
     NOTHING = "nothing new, but new links"
 
 
+class Own(NamedTuple):
+    """The last page that had words of its own: its URL, and the hashes of the phrases that no page had."""
+
+    url: str
+    phrases: set[int]
+
+
 @dataclass(slots=True, eq=False)
 class _Cluster:
     count: float = 0.0
@@ -103,6 +115,11 @@ class _Cluster:
     """What the count may reach beyond the limit, because of what was seen further on."""
     questions: int = 0
     in_question: bool = False
+    own: Own | None = None
+    """The last one since the cluster was exhausted."""
+    doubted: int = 0
+    """Requests in a row without a page that is new, when the cluster was exhausted last."""
+    in_doubt: Own | None = None
 
     def add(self, phrases: Iterable[int]) -> bool:
         """Whether one of the phrases was not known."""
@@ -131,9 +148,11 @@ class EndlessWatch:
         """Whether the links of the duplicates of a canonical page are to be followed no further."""
         return canonical_id in self._exhausted
 
-    def compare(self, cluster_id: int, canonical_id: int, text: str, *, new_links: bool) -> Led:
-        """What it is worth that a cluster has led to a duplicate of a canonical page, with this text and
-        perhaps new links.
+    def compare(
+        self, cluster_id: int, canonical_id: int, text: str, *, new_links: bool, url: str = ""
+    ) -> Led:
+        """What it is worth that a cluster has led to a duplicate of a canonical page, with this text, at this
+        URL, and perhaps with new links.
         """
         if not self.limit:
             return Led.LITTLE
@@ -142,12 +161,14 @@ class EndlessWatch:
         times = cluster.times.get(canonical_id, 0)
         cluster.times[canonical_id] = times + 1
         found = words(text)
-        own_words = cluster.add(_phrases_without_numbers(found))
+        own_words = set(_phrases_without_numbers(found)) - cluster.phrases
+        cluster.phrases |= own_words
         own_numbers = cluster.add(_phrases(found, 2))
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
         if own_words:
+            cluster.own = Own(url, own_words)
             return Led.OWN_WORDS
         if times < OFTEN or (own_numbers and not new_links):
             return Led.LITTLE
@@ -163,6 +184,7 @@ class EndlessWatch:
         if to is Led.NEW:
             cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
             cluster.questions, cluster.in_question = 0, False
+            cluster.doubted, cluster.own = 0, None
             self._exhausted.discard(canonical_id)
             return False
         if to is Led.LITTLE:
@@ -176,19 +198,28 @@ class EndlessWatch:
             cluster.count >= self.limit + cluster.allowed
             or cluster.without_new >= MOST_WITHOUT_NEW * self.limit + cluster.allowed
         )
-        if not over or cluster.in_question or canonical_id in self._exhausted:
+        if cluster.in_question or canonical_id in self._exhausted:
             return False
+        in_doubt = not over and cluster.without_new - cluster.doubted >= IN_DOUBT * self.limit
+        if not over and not (in_doubt and cluster.own):
+            return False
+        cluster.doubted = cluster.without_new
+        cluster.in_doubt, cluster.own = (cluster.own if in_doubt else None), None
         self._exhausted.add(canonical_id)
         return True
 
-    def question(self, canonical_id: int) -> bool:
+    def in_doubt(self, canonical_id: int) -> Own | None:
+        """The words because of which a cluster has just been exhausted; None: it was for another reason."""
+        return self._cluster(canonical_id).in_doubt
+
+    def question(self, canonical_id: int, *, in_doubt: bool = False) -> bool:
         """Put the end of a cluster into question: its links are followed until :meth:`go_on` or :meth:`end`
-        is called. False: that has been done often enough.
+        is called. False: that has been done often enough. With a doubt, it never has.
         """
         cluster = self._cluster(canonical_id)
-        if cluster.questions >= MOST_QUESTIONS:
+        if cluster.questions >= MOST_QUESTIONS and not in_doubt:
             return False
-        cluster.questions += 1
+        cluster.questions += not in_doubt
         cluster.in_question = True
         self._exhausted.discard(canonical_id)
         return True
@@ -199,6 +230,10 @@ class EndlessWatch:
         if cluster.in_question:
             cluster.in_question = False
             cluster.allowed = max(cluster.count - self.limit, 0.0) + further
+
+    def trust(self, canonical_id: int) -> None:
+        """Let a cluster go on whose words were doubted, and have turned out to be content."""
+        self._cluster(canonical_id).in_question = False
 
     def count_anew(self, canonical_id: int) -> bool:
         """Let a cluster go on whose pages have turned out to say something of their own, though not in words.
@@ -219,6 +254,11 @@ class EndlessWatch:
         cluster.in_question = False
         self._exhausted.add(canonical_id)
         return True
+
+    @staticmethod
+    def has_phrases(text: str, own: Own) -> bool:
+        """Whether a text has some of the phrases that only one page had."""
+        return not own.phrases.isdisjoint(_phrases_without_numbers(words(text)))
 
     def is_more_of(self, cluster_id: int, canonical_id: int, text: str) -> bool:
         """Whether a duplicate of a canonical page, with this text, is like those that the cluster has led to.

@@ -475,7 +475,7 @@ class PageLinks:
         else:
             of = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
             assert of is not None
-            led = endless.compare(cluster, of, text(), new_links=bool(self._new))
+            led = endless.compare(cluster, of, text(), new_links=bool(self._new), url=self._response.url)
         return cluster if endless.led(cluster, led) else None
 
     def _is_link(self, request: Request) -> bool:

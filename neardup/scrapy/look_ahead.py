@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.detector import Detector
     from neardup.detection.endless import EndlessWatch
+    from neardup.detection.endless import Own as OwnWords
     from neardup.scrapy.outcomes import Outcomes
     from neardup.urls.counting import Further
 
@@ -49,8 +50,10 @@ _MOST_NAMES = 500_000
 
 _DIGITS = re.compile(r"[0-9]{3,}")
 
-_NUMBER = re.compile(r"(?<![0-9A-Za-z])[0-9]{3,}(?![0-9A-Za-z])")
-"""A number that is no day of a month and no part of a token."""
+_NUMBER = re.compile(
+    r"(?<![0-9A-Za-z])(?!(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-3][0-9])?(?![0-9]))[0-9]{3,9}(?![0-9A-Za-z])"
+)
+"""A number that is no day of a month, no date or time, and no part of a token."""
 
 
 class _OfOnePage(NamedTuple):
@@ -112,7 +115,8 @@ class LookAhead:
     Pages without words of their own may have images of their own, or words that are not shown: in data for
     scripts, attributes and titles. Whether these are content is seen by asking for the last page once more:
     names that are made up for each request are others then. If the URLs do not count, numbers of the visible
-    text are asked for likewise: readings, prices. Where URLs count, numbers may count with them for ever.
+    text and of scripts are asked for likewise: readings, prices. Where URLs count, numbers may count with
+    them for ever. Words of the text are asked for, too, when they have gone on for long: they may be random.
 
     Such requests go past the scheduler and the spider, as probes do (:mod:`neardup.scrapy.probes`). They have
     the headers of the request of the last page, cookies included. None is made by ``record``, which defers
@@ -155,6 +159,7 @@ class LookAhead:
             self._outcomes.exhausted(cluster, response)
             return
         limit = self._endless.limit
+        doubted = self._endless.in_doubt(cluster)
         further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
         telling = [own for own in (pages.kinds if not further else (pages.names,)) if own.shows(limit)]
         for own in pages.kinds:
@@ -162,15 +167,23 @@ class LookAhead:
         if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
             return
         asked = [own for own in telling if not own.lasts]
-        if not (further or asked) or not self._endless.question(cluster):
+        if not (further or asked or doubted) or not self._endless.question(cluster, in_doubt=bool(doubted)):
             self._outcomes.exhausted(cluster, response)
             return
-        deferred_from_coro(self._look(cluster, response, asked, further))
+        deferred_from_coro(self._look(cluster, response, doubted, asked, further))
 
     async def _look(
-        self, cluster: int, response: Response, asked: list[_Own], further: list[Further]
+        self,
+        cluster: int,
+        response: Response,
+        doubted: OwnWords | None,
+        asked: list[_Own],
+        further: list[Further],
     ) -> None:
         try:
+            if doubted and await self._says_again(doubted, response):
+                self._endless.trust(cluster)
+                return
             for own in asked:
                 own.lasts = await self._has_again(own)
                 if own.lasts and self._endless.count_anew(cluster):
@@ -204,14 +217,24 @@ class LookAhead:
         found = await self._answer(request.url, request)
         return found is not None and 2 * len(names & own.read(found)) > len(names)
 
+    async def _says_again(self, doubted: OwnWords, like: Response) -> bool:
+        """Whether a page says something that only that page has said, when it is asked for once more."""
+        found = await self._answer(doubted.url, like.request)
+        return isinstance(found, HtmlResponse) and self._endless.has_phrases(self._text(found), doubted)
+
+    def _text(self, response: HtmlResponse) -> str:
+        text = self._detector.reader.text_of(response.url, response.selector.root)
+        return text.decode("utf-8", "replace")
+
     def _numbers(self, response: Response) -> set[str]:
         """The numbers of a page's visible text and of the names of its media, without those of its URL."""
         if not isinstance(response, HtmlResponse):
             return set()
         root = response.selector.root
-        text = self._detector.reader.text_of(response.url, root).decode("utf-8", "replace")
         media = " ".join(address.partition("?")[0] for address in addresses(root, SHOWN))
-        return {*_NUMBER.findall(text), *_DIGITS.findall(media)}.difference(_DIGITS.findall(response.url))
+        scripts = " ".join(script.text or "" for script in root.iter("script"))
+        found = {*_DIGITS.findall(media), *_NUMBER.findall(f"{self._text(response)} {scripts}")}
+        return found.difference(_DIGITS.findall(response.url))
 
     async def _ends_at(self, url: str, cluster: int, like: Request | None) -> bool:
         """Whether something else than a copy of the last pages is to be found there."""

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from neardup.detection import endless
-from neardup.detection.endless import MOST_QUESTIONS, MOST_WITHOUT_NEW, OFTEN, WORTH, EndlessWatch, Led
+from neardup.detection.endless import (
+    IN_DOUBT,
+    MOST_QUESTIONS,
+    MOST_WITHOUT_NEW,
+    OFTEN,
+    WORTH,
+    EndlessWatch,
+    Led,
+)
 
 MONTHS = [
     "January",
@@ -73,9 +83,30 @@ def test_products_with_names_or_numbers_never_exhaust_their_listings(kind: str) 
 
     for number, name in enumerate(names):
         told = name if kind == "name" else str(number)
-        watch.led(1, watch.compare(1, 2, f"the product {told} is on sale today", new_links=False))
+        text = f"the product {told} is on sale today"
+        if watch.led(1, watch.compare(1, 2, text, new_links=False)):
+            doubted = watch.in_doubt(1)  # does the page say so again?
+            assert doubted is not None
+            assert watch.has_phrases(text, doubted)
+            assert watch.question(1, in_doubt=True)
+            watch.trust(1)
 
     assert not watch.is_exhausted(1)
+
+
+def test_words_are_doubted_in_the_end() -> None:
+    names = itertools.permutations(MONTHS, 3)
+    pages = [f"users online: {' '.join(name)}, and the same text as ever" for name in names]
+    watch = EndlessWatch(20)
+    read = pages[: requests_until_exhausted(watch, pages)]
+
+    assert len(read) == IN_DOUBT * 20
+    doubted = watch.in_doubt(1)
+    assert doubted is not None
+    assert watch.has_phrases(read[-1], doubted)
+    assert not watch.has_phrases(pages[-1], doubted)
+    assert watch.question(1, in_doubt=True)
+    assert watch.end(1)
 
 
 def test_versions_that_repeat_each_other_are_not_endless() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.sites.chains import Album, Customers, Drawings, Readings, Scripted
+from tests.support.sites.chains import Album, Customers, Drawings, Guests, Readings, Scripted
 from tests.support.sites.in_process import crawl_site
 from tests.support.sites.served import Answer, Ask
 
@@ -106,6 +106,17 @@ def test_what_is_made_up_says_nothing(site: type[Drawings], addon: dict[str, Any
     assert done.stats["neardup/looked_ahead"] in {1, 2}  # digests have numbers, too
     assert done.stats["neardup/exhausted"] == 1
     assert len(done.requests) < 3 * LIMIT
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_words_are_doubted(lasting: bool, addon: dict[str, Any]) -> None:
+    """Words that are others each time say nothing, though no page has had them before."""
+    done = crawl_site(Guests(lasting=lasting), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert (sum(item["title"] == "Guests" for item in done.items) == 90) is lasting
+    assert done.stats["neardup/looked_ahead"] == (2 if lasting else 1)  # after 40 pages, and after 80
+    assert ("neardup/exhausted" in done.stats) is not lasting
+    assert lasting or len(done.requests) < 3 * LIMIT
 
 
 def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:

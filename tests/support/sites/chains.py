@@ -119,6 +119,15 @@ class Customers(Drawings):
         return f"{letters[:4]} {letters[4:8]}"
 
 
+class Guests(Customers):
+    """Pages that say who else is there."""
+
+    name = "guests"
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        return "Guests", f"Here is {self._made_name(number)}.", self._prints
+
+
 class Scripted(Customers):
     """Customers that a script shows, which holds their names."""
 
