@@ -71,14 +71,17 @@ class _Own:
     met: set[str] = field(default_factory=set)
     last: _OfOnePage | None = None
     """That of the last page that has something of its own."""
+    seen: int = 0
+    """Pages since the cluster was last about to be left."""
     pages: int = 0
-    """Pages with something of their own, since the cluster was last about to be left."""
+    """Those of them that have something of their own."""
     lasts: bool = False
     """Whether a page had the same when it was asked for once more."""
 
     def note(self, response: Response) -> int:
         """Take note of a page; how much is new."""
         own = self.read(response) - self.met
+        self.seen += 1
         if own and response.request is not None:
             self.last = _OfOnePage(response.request, own)
             self.pages += 1
@@ -87,7 +90,7 @@ class _Own:
 
     def shows(self, limit: int) -> bool:
         """Whether as many pages have something of their own as would have to say words of their own."""
-        return self.last is not None and self.pages * (WORTH + 1) >= limit
+        return self.last is not None and self.pages * (WORTH + 1) >= max(limit, self.seen)
 
 
 @dataclass(slots=True, eq=False)
@@ -163,7 +166,7 @@ class LookAhead:
         further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
         telling = [own for own in (pages.kinds if not further else (pages.names,)) if own.shows(limit)]
         for own in pages.kinds:
-            own.pages = 0
+            own.seen = own.pages = 0
         if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
             return
         asked = [own for own in telling if not own.lasts]
