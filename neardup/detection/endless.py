@@ -151,8 +151,9 @@ class EndlessWatch:
     def compare(
         self, cluster_id: int, canonical_id: int, text: str, *, new_links: bool, url: str = ""
     ) -> Led:
-        """What it is worth that a cluster has led to a duplicate of a canonical page, with this text, at this
-        URL, and perhaps with new links.
+        """What it is worth that a cluster has led to a duplicate of a canonical page, with this text.
+
+        ``new_links``: the duplicate has links that no page had. ``url`` is remembered if it has words so.
         """
         if not self.limit:
             return Led.LITTLE

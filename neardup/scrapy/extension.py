@@ -246,7 +246,11 @@ class NearDuplicates:
             self._database_away(self.recorder.error)
         self.outcomes.record(verdict)
         if self.outcomes.flags(verdict):
-            self._suspect(verdict)
+            self.policy.links.suspects.update(verdict.copy_of)
+            self._hear_again(verdict.url, verdict.copy_of)
+        if verdict.own_distance and verdict.page_id is not None:
+            # Copies of the page are copies of what it has shown before: of a captcha, say.
+            self._hear_again(verdict.url, (verdict.page_id,))
         self._learn(verdict)
         self._has_judged_all = False
         self._judge_again(verdict.url)
@@ -324,12 +328,12 @@ class NearDuplicates:
             released = self.policy.links.release(verdict.page_id, cluster)
         self._make(released)
 
-    def _suspect(self, verdict: Verdict) -> None:
-        """Fetch again what the copies of a flagged page have lost."""
+    def _hear_again(self, url: str, copy_of: tuple[int, ...]) -> None:
+        """Fetch the copies of a page, or of a text, again that have lost items or callbacks by that."""
         try:
-            self._make(self.policy.links.suspect(verdict.copy_of))
+            self._make(self.policy.links.hear_again(copy_of))
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page in hand is the spider's all the same
-            self.outcomes.failed_on(verdict.url, exc)
+            self.outcomes.failed_on(url, exc)
 
     def _make(self, released: list[Request]) -> None:
         for request in released:

@@ -294,16 +294,16 @@ class Links:
             self.made_again.add(page_id)
         return [_released(held) for held in unheard.values()]
 
-    def suspect(self, copy_of: Collection[int]) -> list[Request]:
-        """Have copies of a page, or of a text, lose nothing from now on; the requests of those that have."""
-        self.suspects.update(copy_of)
+    def hear_again(self, copy_of: Collection[int]) -> list[Request]:
+        """The requests of the copies of a page, or of a text, that have lost items or callbacks by that."""
         found = []
         for page_id, held in [pair for of in copy_of for pair in self._unheard.pop(of).items()]:
             self._held.pop(page_id, Why.UNHEARD)
             if page_id not in self.made_again:
                 self.made_again.add(page_id)
                 found.append(_released(held))
-        self.crawler.stats.inc_value("neardup/pages_fetched_again", len(found))
+        if found:
+            self.crawler.stats.inc_value("neardup/pages_fetched_again", len(found))
         return found
 
     def unheard(self) -> list[Request]:

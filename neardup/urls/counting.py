@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 FEWEST = 4
 """Pages by whose URLs a number is seen to count."""
 
-_NUMBER = re.compile(r"(?<![0-9a-zA-Z])([0-9]+)(?![0-9a-zA-Z])")
-"""A number that is no part of a word, so that ids in hexadecimal are none."""
+_NUMBER = re.compile(r"(?<![0-9])([0-9]+)(?![0-9a-zA-Z])")
+"""A number that ends a word, as in ``p17``. Those within ids in hexadecimal do not count."""
 
 _MONTH = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])?")
 """A month such as 202611, or a day such as 20261101."""

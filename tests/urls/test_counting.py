@@ -11,7 +11,7 @@ from neardup.urls.counting import FEWEST, further_on
 SITE = "http://site7.example:8080"
 
 
-def urls(pattern: str, numbers: list[int] | range) -> list[str]:
+def urls(pattern: str, numbers: list[int] | list[str] | range) -> list[str]:
     return [SITE + pattern.format(number) for number in numbers]
 
 
@@ -26,6 +26,7 @@ def urls(pattern: str, numbers: list[int] | range) -> list[str]:
         ("/both/{}", [500, 501, 499, 502, 498, 503], "/both/603"),
         ("/both/{}", [500, 501, 499, 502, 498], "/both/398"),
         ("/news/2026/{}", range(500, 509), "/news/2026/608"),
+        ("/list/p{}/", range(101, 110), "/list/p209/"),
         ("/gaps/{}", [60, 63, 64, 67, 70, 73], "/gaps/373"),
         ("/strip/2026-11-{:02d}", range(28, 20, -1), "/strip/2026-08-13"),
         ("/strip/2026/11/{:02d}/", range(2, 29, 7), "/strip/2028/10/23/"),
@@ -49,7 +50,8 @@ def test_what_counts(pattern: str, numbers: list[int], expected: str) -> None:
         ("/calendar?year=2026&month={:02d}", range(1, 13)),
         ("/calendar?year=2026&week={}", range(1, 53)),
         ("/calendar?from={}", range(1_793_000_000, 1_793_000_000 + 86_400 * 9, 86_400)),
-        ("/x{}", range(101, 110)),
+        ("/{}x", range(101, 110)),
+        ("/{}", ["3fa17", "9c202", "7be18", "410d9", "ac119", "5f230"]),
     ],
 )
 def test_what_does_not(pattern: str, numbers: list[int]) -> None:
