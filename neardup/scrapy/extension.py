@@ -245,7 +245,8 @@ class NearDuplicates:
         if self.recorder.error is not None:
             self._database_away(self.recorder.error)
         self.outcomes.record(verdict)
-        if self.outcomes.flags(verdict):
+        # With a field for the content, items are judged, and no page can be fetched again.
+        if self.outcomes.flags(verdict) and self.options.content_field is None:
             self.policy.links.suspects.update(verdict.copy_of)
             self._hear_again(verdict.url, verdict.copy_of)
         if verdict.own_distance and verdict.page_id is not None:

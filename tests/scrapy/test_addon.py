@@ -411,11 +411,11 @@ class TestSettings:
 
     def test_endless_after(self, site: Site, settings: dict[str, Any]) -> None:
         for month in range(40):
-            site.add(f"/m{month}", f"{WORDS} month {month}", f"/m{month + 1}")
+            site.add(f"/{month}m", f"{WORDS} month {month}", f"/{month + 1}m")
 
-        short = crawl(LinkSpider, settings | {"NEARDUP_ENDLESS_AFTER": "10"}, start=f"{site.url}/m0")
+        short = crawl(LinkSpider, settings | {"NEARDUP_ENDLESS_AFTER": "10"}, start=f"{site.url}/0m")
         settings["NEARDUP_DATABASE_URL"] += ".other"
-        never = crawl(LinkSpider, settings | {"NEARDUP_ENDLESS_AFTER": 0}, start=f"{site.url}/m0")
+        never = crawl(LinkSpider, settings | {"NEARDUP_ENDLESS_AFTER": 0}, start=f"{site.url}/0m")
 
         assert short.neardup("pages") < 25
         assert (short.neardup("exhausted"), short.neardup("lost_candidates")) == (1, 1)
