@@ -221,9 +221,14 @@ class LookAhead:
         return found is not None and 2 * len(names & own.read(found)) > len(names)
 
     async def _says_again(self, doubted: OwnWords, like: Response) -> bool:
-        """Whether a page says something that only that page has said, when it is asked for once more."""
+        """Whether a page says something that only that page has said, when it is asked for once more.
+
+        Without an answer there is no reason to doubt.
+        """
         found = await self._answer(doubted.url, like.request)
-        return isinstance(found, HtmlResponse) and self._endless.has_phrases(self._text(found), doubted)
+        if not isinstance(found, HtmlResponse) or not 200 <= found.status < 300:
+            return True
+        return self._endless.has_phrases(self._text(found), doubted)
 
     def _text(self, response: HtmlResponse) -> str:
         text = self._detector.reader.text_of(response.url, response.selector.root)

@@ -119,6 +119,26 @@ def test_words_are_doubted(lasting: bool, addon: dict[str, Any]) -> None:
     assert lasting or len(done.requests) < 3 * LIMIT
 
 
+def test_words_are_not_doubted_without_an_answer(addon: dict[str, Any]) -> None:
+    class Refusing(Guests):
+        """Answers to no page twice."""
+
+        def __init__(self) -> None:
+            super().__init__(lasting=False)
+            self._asked: set[str] = set()
+
+        def answer(self, ask: Ask) -> Answer:
+            if ask.path in self._asked:
+                return Answer("<p>Later.</p>", status=429)
+            self._asked.add(ask.path)
+            return super().answer(ask)
+
+    done = crawl_site(Refusing(), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert sum(item["title"] == "Guests" for item in done.items) == 90
+    assert "neardup/exhausted" not in done.stats
+
+
 def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:
     done = crawled(Photos(Answer("gone", status=410)), addon, NEARDUP_ACTION="record")
 
