@@ -275,5 +275,6 @@ class TestBackPressure:
         done = crawl(MadePages, settings, pages=500, host="copies", meanwhile=watch)
 
         assert locked.is_set()
-        assert done.neardup("pages") == done.neardup("new") + done.neardup("duplicates") == 500
+        again = done.stats.get("neardup/pages_fetched_again", 0)  # with skip: one text at so many addresses
+        assert done.neardup("pages") == done.neardup("new") + done.neardup("duplicates") == 500 + again
         assert 0 < max(waiting) <= 50 + 2 * 16
