@@ -120,6 +120,8 @@ class _Cluster:
     doubted: int = 0
     """Requests in a row without a page that is new, when the cluster was exhausted last."""
     in_doubt: Own | None = None
+    news: int = 0
+    """Pages that were new."""
 
     def add(self, phrases: Iterable[int]) -> bool:
         """Whether one of the phrases was not known."""
@@ -186,6 +188,7 @@ class EndlessWatch:
             cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
             cluster.questions, cluster.in_question = 0, False
             cluster.doubted, cluster.own = 0, None
+            cluster.news += 1
             self._exhausted.discard(canonical_id)
             return False
         if to is Led.LITTLE:
@@ -261,15 +264,17 @@ class EndlessWatch:
         """Whether a text has some of the phrases that only one page had."""
         return not own.phrases.isdisjoint(_phrases_without_numbers(words(text)))
 
-    def is_more_of(self, cluster_id: int, canonical_id: int, text: str) -> bool:
-        """Whether a duplicate of a canonical page, with this text, is like those that the cluster has led to.
+    def news(self, canonical_id: int) -> int:
+        """How many pages that were new a cluster has led to: with each, the count begins anew."""
+        return self._cluster(canonical_id).news
 
-        Then it says nothing of its own. Nothing is remembered of it.
-        """
-        cluster = self._cluster(cluster_id)
-        if canonical_id != cluster_id and canonical_id not in cluster.times:
-            return False
-        return cluster.phrases.issuperset(_phrases_without_numbers(words(text)))
+    def is_of(self, cluster_id: int, canonical_id: int) -> bool:
+        """Whether a duplicate of a canonical page is one of those that the cluster has led to."""
+        return canonical_id == cluster_id or canonical_id in self._cluster(cluster_id).times
+
+    def says_nothing(self, cluster_id: int, text: str) -> bool:
+        """Whether pages that the cluster has led to have said all that a text says; the text is forgotten."""
+        return self._cluster(cluster_id).phrases.issuperset(_phrases_without_numbers(words(text)))
 
     def _cluster(self, canonical_id: int) -> _Cluster:
         cluster = self._clusters.setdefault(canonical_id, _Cluster())
@@ -283,6 +288,7 @@ class EndlessWatch:
         for cluster in self._clusters.values():
             cluster.phrases.clear()
             cluster.times.clear()
+            cluster.own = cluster.in_doubt = None
         self._remembered = 0
 
 

@@ -98,7 +98,9 @@ class NearDuplicates:
         )
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
-        if action is not Action.RECORD and not requests_may_wait(crawler, options.loss_budget):
+        if action is not Action.RECORD and not requests_may_wait(
+            crawler, is_audited=self.predictions.audit is not None
+        ):
             self.policy.links.waiting = self.predictions.waiting = False
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
@@ -249,7 +251,7 @@ class NearDuplicates:
         if self.outcomes.flags(verdict) and self.options.content_field is None:
             self.policy.links.suspects.update(verdict.copy_of)
             self._hear_again(verdict.url, verdict.copy_of)
-        if verdict.own_distance and verdict.page_id is not None:
+        if verdict.page_id is not None and self._is_another_page(verdict):
             # Copies of the page are copies of what it has shown before: of a captcha, say.
             self._hear_again(verdict.url, (verdict.page_id,))
         self._learn(verdict)
@@ -328,6 +330,13 @@ class NearDuplicates:
             self._doubtful.correct(verdict)
             released = self.policy.links.release(verdict.page_id, cluster)
         self._make(released)
+
+    def _is_another_page(self, verdict: Verdict) -> bool:
+        """Whether a page that was known is no near-duplicate of what it was."""
+        if verdict.kind in {Kind.TOO_SHORT, Kind.GONE}:
+            return True
+        most = self.detector.verifier.rule.max_distance
+        return verdict.own_distance is not None and verdict.own_distance > most
 
     def _hear_again(self, url: str, copy_of: tuple[int, ...]) -> None:
         """Fetch the copies of a page, or of a text, again that have lost items or callbacks by that."""

@@ -32,7 +32,7 @@ class Held(NamedTuple):
 
 
 class HeldRequests:
-    """Requests of doubtful duplicates, by page and fingerprint. Those of the page kept for longest are
+    """Requests of doubtful duplicates, by page and fingerprint. The first one of the page kept for longest is
     forgotten first.
     """
 
@@ -48,8 +48,12 @@ class HeldRequests:
         of_page = self._pages.setdefault(page_id, {})
         self._number += fingerprint not in of_page
         of_page[fingerprint] = held
-        while self._number > MOST_REQUESTS:
-            self._number -= len(self._pages.popitem(last=False)[1])
+        if self._number > MOST_REQUESTS:
+            first, oldest = next(iter(self._pages.items()))
+            del oldest[next(iter(oldest))]
+            self._number -= 1
+            if not oldest:
+                del self._pages[first]
 
     def __iter__(self) -> Iterator[Held]:
         return (held for of_page in self._pages.values() for held in of_page.values())

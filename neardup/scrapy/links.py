@@ -4,11 +4,12 @@ withheld.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
-from scrapy import signals
+from scrapy import Spider, signals
 
 from neardup.address import host_of
 from neardup.detection.endless import EndlessWatch, Led
@@ -19,7 +20,7 @@ from neardup.scrapy.schedulers import has_own_requests_only
 from neardup.urls.expiry import expires
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -62,6 +63,9 @@ RELEASED = "neardup_released"
 set: Scrapy has seen the same request before.
 """
 
+AGAIN = "neardup_again"
+"""Key of the meta of a request for a page that has lost its items or its callback: now it loses nothing."""
+
 LONGEST_CHAIN = 100
 """Links of a chain that are told apart: each has a priority, and so a queue, of its own."""
 
@@ -80,7 +84,7 @@ Some wait half a band earlier than the others, at a stop of the audit.
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
 
-_OF_WAITING = frozenset({CLUSTER, CHAIN, BAND, PREDICTED, AUDITED})
+_OF_WAITING = frozenset({CLUSTER, CHAIN, BAND, PREDICTED, AUDITED, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
 
 _META_OF_COMPONENTS = frozenset(
@@ -490,7 +494,10 @@ class PageLinks:
 def _released(held: Held) -> Request:
     """A copy of a request that was held back, to be made in its turn."""
     meta = {name: value for name, value in held.request.meta.items() if name not in _OF_WAITING}
-    return held.request.replace(priority=held.priority, dont_filter=True, meta=meta | {RELEASED: True})
+    meta[RELEASED] = True
+    if held.why is Why.UNHEARD:
+        meta[AGAIN] = True
+    return held.request.replace(priority=held.priority, dont_filter=True, meta=meta)
 
 
 def carries_values(request: Request) -> bool:
@@ -510,14 +517,33 @@ def carries_values(request: Request) -> bool:
 
 
 def _holds_values(callback: object) -> bool:
-    """Whether a callback is a partial, or a function within another one that has variables of that."""
+    """Whether a callback holds values that are neither a spider nor callbacks.
+
+    It may be a partial, a method of an item, or a function within another one that has variables of that.
+    """
+    if callback is None:
+        return False
     if isinstance(callback, FunctionType):
-        return bool(callback.__closure__ or callback.__defaults__)
-    return isinstance(callback, partial)
+        kept = [
+            *(callback.__defaults__ or ()),
+            *(callback.__kwdefaults__ or {}).values(),
+            *_enclosed(callback),
+        ]
+        return any(not (value is None or callable(value) or isinstance(value, Spider)) for value in kept)
+    return not (isinstance(callback, MethodType) and isinstance(callback.__self__, Spider))
 
 
 def _plain(callback: object) -> object:
     """What is the same of two callbacks that hold other values."""
     if isinstance(callback, partial):
         return callback.func
-    return callback.__code__ if isinstance(callback, FunctionType) else callback
+    if not isinstance(callback, FunctionType):
+        return callback
+    return callback.__code__, *(value for value in _enclosed(callback) if callable(value))
+
+
+def _enclosed(function: FunctionType) -> Iterator[object]:
+    """The variables of the functions around a function that it uses."""
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # it has no value yet
+            yield cell.cell_contents

@@ -101,10 +101,16 @@ class _Pages:
     """Names of media, and words that are not shown."""
     numbers: _Own
     urls: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    news: int = 0
+    """Pages that were new when the last page was read."""
 
     @property
     def kinds(self) -> tuple[_Own, _Own]:
         return self.names, self.numbers
+
+    def begin_anew(self) -> None:
+        for own in self.kinds:
+            own.seen = own.pages = 0
 
 
 class LookAhead:
@@ -147,6 +153,9 @@ class LookAhead:
         self._pages.move_to_end(cluster)
         if len(self._pages) > _MOST_CLUSTERS:
             self._names -= sum(len(own.met) for own in self._pages.popitem(last=False)[1].kinds)
+        if pages.news != (news := self._endless.news(cluster)):
+            pages.news = news
+            pages.begin_anew()
         pages.urls.append(response.url)
         self._names += sum(own.note(response) for own in pages.kinds)
         if self._names > _MOST_NAMES:
@@ -154,6 +163,7 @@ class LookAhead:
             for forgotten in self._pages.values():
                 for own in forgotten.kinds:
                     own.met.clear()
+                    own.last = None
 
     def exhausted(self, cluster: int, response: Response) -> None:
         """Look ahead before a cluster is left, or leave it; ``response`` is its last page."""
@@ -165,8 +175,7 @@ class LookAhead:
         doubted = self._endless.in_doubt(cluster)
         further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
         telling = [own for own in (pages.kinds if not further else (pages.names,)) if own.shows(limit)]
-        for own in pages.kinds:
-            own.seen = own.pages = 0
+        pages.begin_anew()
         if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
             return
         asked = [own for own in telling if not own.lasts]
@@ -184,7 +193,7 @@ class LookAhead:
         further: list[Further],
     ) -> None:
         try:
-            if doubted and await self._says_again(doubted, response):
+            if doubted and await self._says_again(cluster, doubted, response):
                 self._endless.trust(cluster)
                 return
             for own in asked:
@@ -192,7 +201,9 @@ class LookAhead:
                 if own.lasts and self._endless.count_anew(cluster):
                     return
             for there in further:
-                if there.url is None or await self._ends_at(there.url, cluster, response.request):
+                if there.url is None or await self._ends_at(
+                    there.url, cluster, response.request, by_words=not doubted
+                ):
                     self._endless.go_on(cluster, there.steps)
                     self._tell(there, response)
                     return
@@ -220,15 +231,15 @@ class LookAhead:
         found = await self._answer(request.url, request)
         return found is not None and 2 * len(names & own.read(found)) > len(names)
 
-    async def _says_again(self, doubted: OwnWords, like: Response) -> bool:
+    async def _says_again(self, cluster: int, doubted: OwnWords, like: Response) -> bool:
         """Whether a page says something that only that page has said, when it is asked for once more.
 
-        Without an answer there is no reason to doubt.
+        Without an answer, and if a captcha or a page for scripts comes instead, there is no reason to doubt.
         """
         found = await self._answer(doubted.url, like.request)
         if not isinstance(found, HtmlResponse) or not 200 <= found.status < 300:
             return True
-        return self._endless.has_phrases(self._text(found), doubted)
+        return not self._is_like(cluster, found) or self._endless.has_phrases(self._text(found), doubted)
 
     def _text(self, response: HtmlResponse) -> str:
         text = self._detector.reader.text_of(response.url, response.selector.root)
@@ -244,14 +255,18 @@ class LookAhead:
         found = {*_DIGITS.findall(media), *_NUMBER.findall(f"{self._text(response)} {scripts}")}
         return found.difference(_DIGITS.findall(response.url))
 
-    async def _ends_at(self, url: str, cluster: int, like: Request | None) -> bool:
-        """Whether something else than a copy of the last pages is to be found there."""
+    async def _ends_at(self, url: str, cluster: int, like: Request | None, *, by_words: bool) -> bool:
+        """Whether something else than a copy of the last pages is to be found there, or, ``by_words``, a page
+        that says something of its own.
+        """
         found = await self._answer(url, like)
         if found is None:
             return False
-        if 200 <= found.status < 300:
-            return not self._is_more_of(cluster, found)
-        return found.status in _NOT_THERE
+        if not 200 <= found.status < 300:
+            return found.status in _NOT_THERE
+        if not isinstance(found, HtmlResponse) or not self._is_like(cluster, found):
+            return True
+        return by_words and not self._endless.says_nothing(cluster, self._text(found))
 
     def _tell(self, there: Further, last: Response) -> None:
         logger.info(
@@ -261,19 +276,14 @@ class LookAhead:
             extra={"spider": self._crawler.spider},
         )
 
-    def _is_more_of(self, cluster: int, response: Response) -> bool:
-        """Whether a page is one like those that the cluster has led to, and says nothing of its own."""
-        if not isinstance(response, HtmlResponse):
-            return False
-        reader = self._detector.reader
+    def _is_like(self, cluster: int, response: HtmlResponse) -> bool:
+        """Whether a page is a duplicate as those that the cluster has led to are."""
         try:
-            like = self._detector.canonical_like(response.url, reader.read_response(response))
+            reading = self._detector.reader.read_response(response)
         except PageTooLarge:
             return False
-        if like is None:
-            return False
-        text = reader.content.text(response.url, response.selector.root)
-        return self._endless.is_more_of(cluster, self._detector.pages.ids[like.row], text)
+        like = self._detector.canonical_like(response.url, reading)
+        return like is not None and self._endless.is_of(cluster, self._detector.pages.ids[like.row])
 
 
 def _shown(response: Response) -> set[str]:

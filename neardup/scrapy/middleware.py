@@ -127,11 +127,11 @@ class NearDuplicateMiddleware:
         try:
             self.neardup.look_ahead.read(response)
             exhausted = links.finish(partial(self.neardup.text, response))
+            if exhausted is not None:
+                self.neardup.look_ahead.exhausted(exhausted, response)
         except Exception as exc:  # noqa: BLE001  # an error here would be the callback's for Scrapy
             self.neardup.outcomes.failed_on(response.url, exc)
             return
-        if exhausted is not None:
-            self.neardup.look_ahead.exhausted(exhausted, response)
         self.neardup.outcomes.links_withheld(links, verdict)
 
     def _tell(self, item: Any, verdict: Verdict) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from neardup.detection.endless import EndlessWatch
-from neardup.scrapy.links import Links, PageLinks, carries_values
+from neardup.scrapy.links import AGAIN, Links, PageLinks, carries_values
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Policy:
     - The cluster is none that gathers pages from many addresses, as walls and empty pages do.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
     - Its request carries no values of an item that the page is to complete.
-    - The page was not fetched a second time because it had lost its items in error.
+    - The page can be fetched again, and is not fetched a second time because it had lost its items in error.
     """
 
     def __init__(self, crawler: Crawler, action: Action, endless_after: int) -> None:
@@ -44,7 +44,8 @@ class Policy:
         if self.had is None or verdict.page_id is None:
             return
         request = response.request
-        if self.had.has_more(response, verdict) or (request is not None and carries_values(request)):
+        has_more = self.had.has_more(response, verdict)
+        if has_more or (request is not None and (carries_values(request) or not _can_be_repeated(request))):
             self.keep(response)
 
     def keep(self, response: Response) -> None:
@@ -101,3 +102,11 @@ class Policy:
     def pop_dropped(self, item: Any) -> Verdict | None:
         """The verdict of an item to drop, which is forgotten by that; None: the item passes."""
         return self._items.pop(id(item), (None, None))[1]
+
+
+def _can_be_repeated(request: Request) -> bool:
+    """Whether the page of a request may be fetched again if it has lost something in error.
+
+    A form may not, nor a page that is fetched again already.
+    """
+    return request.method == "GET" and AGAIN not in request.meta

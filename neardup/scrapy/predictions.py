@@ -194,7 +194,7 @@ class Predictions:
             if not request.meta.get(PREDICTED):
                 self._count("neardup/predicted")
             request.meta[PREDICTED] = tuple(map(str, prediction.rule))
-        if self.predict is Predict.RECORD:
+        if self.predict is Predict.RECORD or expires(request.url):
             return None
         if prediction is not None and self.predict is Predict.DROP and may_drop(prediction, self._leads):
             if is_explored(request.url):
@@ -202,7 +202,7 @@ class Predictions:
                 self.effects.count(prediction.rule, "explored")
                 return None
             self._drop(request, band, prediction)
-        if not waits or expires(request.url):
+        if not waits:
             return None
         later = self._later_band(request, band, prediction)
         if later <= band:

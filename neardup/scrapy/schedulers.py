@@ -33,14 +33,14 @@ def has_priorities(settings: BaseSettings) -> bool:
     return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
 
 
-def requests_may_wait(crawler: Crawler, loss_budget: float | None) -> bool:
+def requests_may_wait(crawler: Crawler, *, is_audited: bool) -> bool:
     """Whether a request may be made later than its turn, without loss; a line in the log says if not.
 
     With a limit of depth the way by which a page is reached first decides what is got behind the page. A
-    shorter way must not wait.
+    shorter way must not wait, unless an audit tells what that costs.
     """
     depth = crawler.settings.getint("DEPTH_LIMIT")
-    if not depth or loss_budget is not None:
+    if not depth or is_audited:
         return True
     logger.info(
         "neardup: DEPTH_LIMIT is %(depth)d, so links of duplicates and predicted copies do not wait",

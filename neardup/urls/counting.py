@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FEWEST = 4
 """Pages by whose URLs a number is seen to count."""
 
-_NUMBER = re.compile(r"(?<![0-9])([0-9]+)(?![0-9a-zA-Z])")
+_NUMBER = re.compile(r"(?<![0-9])([0-9]{1,18})(?![0-9a-zA-Z])")
 """A number that ends a word, as in ``p17``. Those within ids in hexadecimal do not count."""
 
 _MONTH = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])?")
@@ -60,8 +60,10 @@ def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
     """
     last = urls[-1]
     for found in _DATE.finditer(last, len(last) - len(_without_host(last))):
-        dates = [day for middle in _middles(urls, found) if (day := _number_of(middle, found)) is not None]
-        if step := _step(dates):
+        read = [_number_of(middle, found) for middle in _middles(urls, found)]
+        dates = [day for day in read if day is not None]
+        # With others among them, these are numbers that look like dates.
+        if len(dates) == len(read) and (step := _step(dates)):
             return _until_none(found, dates[-1], step, distances, partial(_date_of, found))
     for found in _NUMBER.finditer(last, len(last) - len(_without_host(last))):
         written = [middle for middle in _middles(urls, found) if middle.isascii() and middle.isdigit()]

@@ -11,7 +11,7 @@ _LONGEST = 7 * 86_400
 _TIME = re.compile(r"(?<!\d)(\d{10})(?:\d{3})?(?!\d)")
 """Unix time in seconds or milliseconds."""
 
-_NAME = re.compile(r"[?&;][^=&;]*expir", re.IGNORECASE)
+_NAME = re.compile(r"[?&;][^=&;]*expir(?:es|y|ation)[^=&;]*=", re.IGNORECASE)
 """A parameter such as ``Expires``, ``X-Amz-Expires`` or ``token_expiry``."""
 
 

@@ -227,10 +227,11 @@ class TestQuestions:
         for month in range(24):
             watch.compare(1, 2, calendar(month), new_links=True)
 
-        assert watch.is_more_of(1, 2, calendar(500))
-        assert watch.is_more_of(1, 1, calendar(500))
-        assert not watch.is_more_of(1, 3, calendar(500))
-        assert not watch.is_more_of(1, 2, f"{calendar(500)} and a concert")
+        assert watch.is_of(1, 2)
+        assert watch.is_of(1, 1)
+        assert not watch.is_of(1, 3)
+        assert watch.says_nothing(1, calendar(500))
+        assert not watch.says_nothing(1, f"{calendar(500)} and a concert")
 
 
 def test_no_limit() -> None:

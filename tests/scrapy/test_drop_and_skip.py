@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
+from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
+from neardup.detection.rule import Evidence
 from neardup.detection.suspect_clusters import FEWEST_ADDRESSES
 from neardup.scrapy import left_out
+from neardup.scrapy.had import Had
+from neardup.scrapy.links import AGAIN
+from neardup.scrapy.options import Action
+from neardup.scrapy.policy import Policy
 from tests.support.crawling import Page, Site, crawl
 from tests.support.spiders import OTHER, WORDS, LinkSpider
+from tests.support.verdicts import duplicate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy.http import HtmlResponse, Response
+    from scrapy.http import Response
 
 ACTIONS = ["drop", "skip"]
 PHOTOS = 20
@@ -234,3 +242,20 @@ class TestPause:
         (taken,) = left_out.take(crawler)
         assert (taken.url, taken.meta) == ("http://a.example/b", {"kept": "b"})
         assert left_out.take(crawler) == []
+
+
+def test_a_page_that_is_fetched_again_by_another_run_loses_nothing() -> None:
+    """The request may come from a queue on disk."""
+    policy = Policy(get_crawler(LinkSpider), Action.SKIP, 200)
+    policy.had = Had(lambda url: False)
+    verdict = replace(duplicate(2, "http://a.example/2", canonical=1, repeated=True), evidence=Evidence.TEXT)
+
+    def page(**request: Any) -> HtmlResponse:
+        asked = scrapy.Request(verdict.url, **request)
+        return HtmlResponse(verdict.url, body=b"<p>x</p>", encoding="utf-8", request=asked)
+
+    responses = page(), page(), page(meta={AGAIN: True}), page(method="POST")
+    for response in responses:
+        policy.look_at(response, verdict)
+
+    assert [policy.drops_items(verdict, response) for response in responses[1:]] == [True, False, False]

@@ -54,6 +54,10 @@ class Callbacks(scrapy.Spider):
     def parse_other(self, response: Any) -> None:
         """Another callback than that of the page."""
 
+    def parser(self) -> Callable[[Any], str]:
+        """A callback that holds the spider only."""
+        return lambda response: self.name + response.url
+
     def parser_of(self, name: str) -> Callable[[Any], str]:
         """A callback that holds a value."""
         return lambda response: name + response.url
@@ -106,8 +110,19 @@ def by_default(response: Any, name: str = "chair") -> None:
     """A callback that holds a value, too."""
 
 
+def by_keyword(response: Any, *, name: str = "chair") -> None:
+    """One more."""
+
+
 @pytest.mark.parametrize(
-    "callback", [partial(SPIDER.parse_other, "chair"), SPIDER.parser_of("chair"), by_default]
+    "callback",
+    [
+        partial(SPIDER.parse_other, "chair"),
+        SPIDER.parser_of("chair"),
+        by_default,
+        by_keyword,
+        ItemLoader({"name": "chair"}).add_value,
+    ],
 )
 def test_callbacks_that_hold_values_are_called_at_once(links: Links, callback: Any) -> None:
     request = Request("http://shop.example/api", callback=callback)
@@ -116,6 +131,14 @@ def test_callbacks_that_hold_values_are_called_at_once(links: Links, callback: A
 
     assert request.priority == 0
     assert carries_values(request)
+
+
+def test_a_callback_that_calls_another_one_holds_nothing(links: Links) -> None:
+    request = Request("http://shop.example/other", callback=SPIDER.parser())
+
+    PageLinks(links, response(), DUPLICATE).lets_pass(request)
+
+    assert request.priority == -DEFERRED
 
 
 def test_pages_of_one_callback_with_other_values_are_links(links: Links) -> None:

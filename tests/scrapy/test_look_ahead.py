@@ -119,21 +119,51 @@ def test_words_are_doubted(lasting: bool, addon: dict[str, Any]) -> None:
     assert lasting or len(done.requests) < 3 * LIMIT
 
 
-def test_words_are_not_doubted_without_an_answer(addon: dict[str, Any]) -> None:
-    class Refusing(Guests):
-        """Answers to no page twice."""
+class CountedGuests(Guests):
+    """The same at addresses that count, with no end in sight."""
 
-        def __init__(self) -> None:
-            super().__init__(lasting=False)
-            self._asked: set[str] = set()
+    name = "p"
 
-        def answer(self, ask: Ask) -> Answer:
-            if ask.path in self._asked:
-                return Answer("<p>Later.</p>", status=429)
-            self._asked.add(ask.path)
-            return super().answer(ask)
+    def __init__(self) -> None:
+        super().__init__(lasting=False)
+        self.numbers = range(1, 1_000)
 
-    done = crawl_site(Refusing(), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+    def _path(self, number: int) -> str:
+        return f"/{self.name}/{number}"
+
+
+def test_random_words_are_no_end_of_a_space_that_counts(addon: dict[str, Any]) -> None:
+    done = crawl_site(CountedGuests(), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert done.stats["neardup/exhausted"] == 1
+    assert len(done.requests) < 3 * LIMIT
+
+
+class Refusing(Guests):
+    """Gives the same answer to all who ask for a page once more."""
+
+    def __init__(self, refusal: Answer) -> None:
+        super().__init__(lasting=False)
+        self._refusal = refusal
+        self._asked: set[str] = set()
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path in self._asked:
+            return self._refusal
+        self._asked.add(ask.path)
+        return super().answer(ask)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Answer("<p>Later.</p>", status=429),
+        Answer("<h1>Are you human?</h1><p>Please switch on scripts, wait for a moment, and try again.</p>"),
+    ],
+    ids=["later", "captcha"],
+)
+def test_words_are_not_doubted_without_an_answer(refusal: Answer, addon: dict[str, Any]) -> None:
+    done = crawl_site(Refusing(refusal), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
 
     assert sum(item["title"] == "Guests" for item in done.items) == 90
     assert "neardup/exhausted" not in done.stats

@@ -26,6 +26,7 @@ def urls(pattern: str, numbers: list[int] | list[str] | range) -> list[str]:
         ("/both/{}", [500, 501, 499, 502, 498, 503], "/both/603"),
         ("/both/{}", [500, 501, 499, 502, 498], "/both/398"),
         ("/news/2026/{}", range(500, 509), "/news/2026/608"),
+        ("/photo/{}", range(201109, 201120), "/photo/201219"),
         ("/list/p{}/", range(101, 110), "/list/p209/"),
         ("/gaps/{}", [60, 63, 64, 67, 70, 73], "/gaps/373"),
         ("/strip/2026-11-{:02d}", range(28, 20, -1), "/strip/2026-08-13"),

@@ -32,6 +32,7 @@ def test_urls_that_expire(form: str) -> None:
     [
         ("https://a.example/page", 0),
         ("https://a.example/expired/page?filter=expired", 0),
+        ("https://a.example/jobs?show_expired=1&expiring=0", 0),
         ("https://a.example/page?made={}", -60),
         ("https://a.example/calendar?month={}", 30 * 86_400),
         ("https://a.example/page?id={}7", 60),
