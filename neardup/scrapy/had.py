@@ -9,7 +9,7 @@ from scrapy.http import HtmlResponse
 from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
 from neardup.text.anchors import links
-from neardup.text.beside import beside, data, link_names, title
+from neardup.text.beside import beside, data, title
 from neardup.text.media import words_not_shown
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Had:
     """Names of media, by cluster, and links of the pages whose callbacks this crawl has called."""
 
     def __init__(self, expects_copy: Callable[[str], bool]) -> None:
-        """``expects_copy`` tells of a URL whether its page is predicted to be a copy."""
+        """``expects_copy`` tells of a URL whether its page is next to surely a copy."""
         self._expects_copy = expects_copy
         self._names: set[int] = set()
         self._links: set[int] = set()
@@ -50,23 +50,18 @@ class Had:
         is_told = self._new(self._names, self._of_cluster(verdict, told))
         return has_more or (is_told and verdict.evidence is Evidence.TEXT)
 
-    def leads_on(self, response: Response, verdict: Verdict) -> bool:
+    def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.
 
-        Under the very text of another page, links of the same names lead to the same. Other links must have
-        been met, or must be predicted to lead to copies.
+        Links must have been met, or their pages must be copies next to surely. Even under the very text of
+        another page, links may lead to other versions of pages.
         """
         own = self._links_of(response)
-        if verdict.evidence is Evidence.TEXT:
-            known = self._of_cluster(verdict, link_names(own))
-            return not self._names.issuperset(known)
         return any(hash(link) not in self._links and not self._expects_copy(link) for link in own)
 
-    def heard(self, response: Response, verdict: Verdict) -> None:
+    def heard(self, response: Response) -> None:
         """Take note of the links of a page whose callback is called."""
-        own = self._links_of(response)
-        self._new(self._names, self._of_cluster(verdict, link_names(own)))
-        self._new(self._links, map(hash, own))
+        self._new(self._links, map(hash, self._links_of(response)))
 
     def _links_of(self, response: Response) -> Collection[str]:
         """The links of a page to its own site."""

@@ -74,9 +74,9 @@ class Policy:
         if not self.links.waiting:
             return False
         skips = self.drops_items(verdict, response) and not verdict.follow
-        if skips and not self.had.leads_on(response, verdict):
+        if skips and not self.had.leads_on(response):
             return True
-        self.had.heard(response, verdict)
+        self.had.heard(response)
         return False
 
     def links_of(self, response: Response, verdict: Verdict | None) -> PageLinks:

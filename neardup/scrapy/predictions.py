@@ -356,8 +356,9 @@ class Predictions:
         return found
 
     def expects_copy(self, url: str) -> bool:
-        """Whether the page of a URL is predicted to be a copy."""
-        return self._predict(url) is not None
+        """Whether the page of a URL is predicted to be a copy with a probability of the last band."""
+        prediction = self._predict(url)
+        return prediction is not None and prediction.probability >= BANDS[-1]
 
     @property
     def _learned_so_far(self) -> tuple[int, int]:

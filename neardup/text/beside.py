@@ -51,11 +51,6 @@ def data(root: etree._Element) -> list[str]:
     return [text for kind, text in found if "json" in kind and "ld+json" not in kind]
 
 
-def link_names(links: Iterable[str]) -> set[str]:
-    """The last segments of the paths of links: what is left of links if sessions in them do not count."""
-    return {f"link {link.partition('?')[0].rstrip('/').rpartition('/')[2]}" for link in links}
-
-
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:
     for link in links:
         bare, _, query = link.partition("?")
