@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.urls import host_rules
+from neardup.urls import host_rules, parts, versions
 from neardup.urls import learner as learner_module
 from neardup.urls.evidence import ENOUGH_TRIALS, MIN_TRIALS
 from neardup.urls.learner import TRAP_PAGES, Learner
@@ -461,6 +461,10 @@ def test_hostile_urls_teach_nothing_and_cost_nothing() -> None:
 
 @pytest.mark.slow
 def test_the_memory_of_pages_is_bounded() -> None:
+    for module in (learner_module, parts, versions):
+        for cached in vars(module).values():
+            if hasattr(cached, "cache_clear"):  # what earlier tests have left there is not traced
+                cached.cache_clear()
     learner = Learner(most_pages=100)
     tracemalloc.start()
     sizes = []
