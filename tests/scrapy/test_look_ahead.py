@@ -99,11 +99,19 @@ def test_words_that_are_not_shown_are_content(site: type[Customers], addon: dict
     assert "neardup/exhausted" not in done.stats
 
 
-@pytest.mark.parametrize("site", [Drawings, Customers, Readings, Scripted])
-def test_what_is_made_up_says_nothing(site: type[Drawings], addon: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("site", "looked_ahead"),
+    [
+        (Drawings, 2),
+        (Customers, 1),
+        (Readings, 1),
+        (Scripted, 1),
+    ],  # the digests of drawings have numbers, too
+)
+def test_what_is_made_up_says_nothing(site: type[Drawings], looked_ahead: int, addon: dict[str, Any]) -> None:
     done = crawl_site(site(lasting=False), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
 
-    assert done.stats["neardup/looked_ahead"] in {1, 2}  # digests have numbers, too
+    assert done.stats["neardup/looked_ahead"] == looked_ahead
     assert done.stats["neardup/exhausted"] == 1
     assert len(done.requests) < 3 * LIMIT
 
