@@ -134,6 +134,10 @@ class Reader:
         last_url, last_root, text = self._last
         return text if root is last_root and url == last_url else self.content.utf8(url, root)
 
+    def visible_text(self, url: str, root: etree._Element) -> str:
+        """:meth:`text_of` as a string."""
+        return self.text_of(url, root).decode("utf-8", "surrogatepass")
+
     def read_html(self, url: str, html: str | bytes) -> Reading:
         """Read a page by its HTML, or plain text, which is HTML without tags."""
         started = perf_counter()

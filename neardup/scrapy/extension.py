@@ -246,9 +246,9 @@ class NearDuplicates:
         """Count, log and store a verdict; then judge some earlier duplicates again."""
         if self.recorder.error is not None:
             self._database_away(self.recorder.error)
-        self.outcomes.record(verdict)
+        is_flagged = self.outcomes.record(verdict)
         # With a field for the content, items are judged, and no page can be fetched again.
-        if self.outcomes.flags(verdict) and self.options.content_field is None:
+        if is_flagged and self.options.content_field is None:
             self.policy.links.suspects.update(verdict.copy_of)
             self._hear_again(verdict.url, verdict.copy_of)
         if verdict.page_id is not None and self._is_another_page(verdict):
@@ -407,7 +407,7 @@ class NearDuplicates:
     def text(self, response: Response) -> str:
         """The visible text of an HTML page that has been judged."""
         assert isinstance(response, HtmlResponse)
-        return self.detector.reader.content.text(response.url, response.selector.root)
+        return self.detector.reader.visible_text(response.url, response.selector.root)
 
     async def wait_for_room(self) -> None:
         """Hold back spider output while too many rows wait for the database, so that the crawl slows down."""

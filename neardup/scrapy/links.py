@@ -276,27 +276,20 @@ class Links:
         if cluster is not None:
             self.endless.led(cluster, Led.NEW)
         found: list[Request] = []
-        stats = self.crawler.stats
         for fingerprint, held in self._held.pop(page_id).items():
             if held.why is Why.UNHEARD:
-                stats.inc_value("neardup/pages_fetched_again")
-                self.made_again.add(page_id)
-            else:
-                if held.why is Why.WITHHELD:
-                    stats.inc_value("neardup/links_withheld", -1)
-                if fingerprint not in self._queued and fingerprint not in self._withheld:
-                    continue  # made meanwhile
+                found.append(self._fetched_again(page_id, held))
+                continue
+            if held.why is Why.WITHHELD:
+                self.crawler.stats.inc_value("neardup/links_withheld", -1)
+            if fingerprint in self._queued or fingerprint in self._withheld:  # not made meanwhile
                 self._count_released(fingerprint, held.request)
-            found.append(_released(held))
+                found.append(_released(held))
         return found
 
     def release_page(self, page_id: int) -> list[Request]:
         """The request of a page that is to be fetched again, because it is a duplicate, but no sure one."""
-        unheard = self._held.pop(page_id, Why.UNHEARD)
-        if unheard:
-            self.crawler.stats.inc_value("neardup/pages_fetched_again")
-            self.made_again.add(page_id)
-        return [_released(held) for held in unheard.values()]
+        return [self._fetched_again(page_id, held) for held in self._held.pop(page_id, Why.UNHEARD).values()]
 
     def hear_again(self, copy_of: Collection[int]) -> list[Request]:
         """The requests of the copies of a page, or of a text, that have lost items or callbacks by that."""
@@ -304,11 +297,14 @@ class Links:
         for page_id, held in [pair for of in copy_of for pair in self._unheard.pop(of).items()]:
             self._held.pop(page_id, Why.UNHEARD)
             if page_id not in self.made_again:
-                self.made_again.add(page_id)
-                found.append(_released(held))
-        if found:
-            self.crawler.stats.inc_value("neardup/pages_fetched_again", len(found))
+                found.append(self._fetched_again(page_id, held))
         return found
+
+    def _fetched_again(self, page_id: int, held: Held) -> Request:
+        """The request of a page that has lost its items or callback, and is to lose nothing now."""
+        self.crawler.stats.inc_value("neardup/pages_fetched_again")
+        self.made_again.add(page_id)
+        return _released(held)
 
     def unheard(self) -> list[Request]:
         """The requests of the pages that lost their items or callbacks, as far as that is doubtful."""

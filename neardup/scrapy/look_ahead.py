@@ -167,10 +167,7 @@ class LookAhead:
 
     def exhausted(self, cluster: int, response: Response) -> None:
         """Look ahead before a cluster is left, or leave it; ``response`` is its last page."""
-        pages = self._pages.get(cluster)
-        if pages is None:
-            self._outcomes.exhausted(cluster, response)
-            return
+        pages = self._pages[cluster]  # the last page of the cluster has been read
         limit = self._endless.limit
         doubted = self._endless.in_doubt(cluster)
         further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
@@ -242,8 +239,7 @@ class LookAhead:
         return not self._is_like(cluster, found) or self._endless.has_phrases(self._text(found), doubted)
 
     def _text(self, response: HtmlResponse) -> str:
-        text = self._detector.reader.text_of(response.url, response.selector.root)
-        return text.decode("utf-8", "replace")
+        return self._detector.reader.visible_text(response.url, response.selector.root)
 
     def _numbers(self, response: Response) -> set[str]:
         """The numbers of a page's visible text and of the names of its media, without those of its URL."""

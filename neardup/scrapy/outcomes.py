@@ -60,17 +60,17 @@ class Outcomes:
         """Count so many more of what a stat counts."""
         self._crawler.stats.inc_value(stat, number)
 
-    def record(self, verdict: Verdict) -> None:
-        """Count, log and store a verdict."""
+    def record(self, verdict: Verdict) -> bool:
+        """Count, log and store a verdict; whether the canonical page is flagged by that."""
         stats = self._crawler.stats
         stats.inc_value(summary.STAT_OF_KIND[verdict.kind])
         if verdict.limit is not None:
             self._count_unjudged(verdict, verdict.limit)
         if verdict.kind in LEFT_ALONE:
-            return
+            return False
         self._recorder.put(verdict)
         if verdict.kind is Kind.GONE:
-            return
+            return False
         stats.inc_value("neardup/pages")
         if not verdict.repeated:
             stats.inc_value("neardup/unique")
@@ -87,6 +87,7 @@ class Outcomes:
                 },
                 extra={"spider": self._crawler.spider},
             )
+        return self._is_flagged_by(verdict)
 
     def declared(self, verdict: Verdict, canonical_url: str) -> None:
         """Count a page that calls another one of its site its canonical page, and whether it is a copy of
@@ -299,10 +300,8 @@ class Outcomes:
                 extra={"spider": self._crawler.spider},
             )
 
-    def flags(self, verdict: Verdict) -> bool:
+    def _is_flagged_by(self, verdict: Verdict) -> bool:
         """Flag a canonical page that gathers duplicates from many addresses: a person should look at it."""
-        if verdict.kind in {*LEFT_ALONE, Kind.GONE}:
-            return False
         flag = self._watch.judged(verdict.url, verdict.copy_of)
         if flag is None:
             return False

@@ -25,7 +25,6 @@ def expires(url: str) -> bool:
     >>> expires(f"https://a.example/s/9f2e/{int(time()) + 60}/page.html"), expires("https://a.example/1234567890")
     (True, False)
     """
-    now = time()
-    return any(0 <= int(found[1]) - now <= _LONGEST for found in _TIME.finditer(url)) or bool(
-        _NAME.search(url)
-    )
+    if "xpir" in url.lower() and _NAME.search(url):  # the search takes long
+        return True
+    return any(0 <= int(seconds) - time() <= _LONGEST for seconds in _TIME.findall(url))
