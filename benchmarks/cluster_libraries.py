@@ -52,10 +52,10 @@ def neardup_build(path: Path, work: Path) -> Run:
     from neardup.collection.build import build
     from neardup.collection.inputs.tables import Names
     from neardup.detection.detector import DetectorOptions
-    from neardup.scrapy.stored_responses import html_response
+    from neardup.scrapy.stored_responses import stored_page
 
     def run() -> dict[str, Pairs]:
-        given = Names(), DetectorOptions(), html_response, 1
+        given = Names(), DetectorOptions(), stored_page, 1
         build(work / "collection", [str(path)], *given, lambda *_: None)
         return {}
 

@@ -17,7 +17,7 @@ from neardup.cli.progress import Progress, interruptible, number
 from neardup.collection.build import build
 from neardup.collection.inputs.tables import Names
 from neardup.scrapy.options import Options
-from neardup.scrapy.stored_responses import html_response
+from neardup.scrapy.stored_responses import stored_page
 
 if TYPE_CHECKING:
     import argparse
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
             arguments.inputs,
             names,
             options.detector,
-            html_response,
+            stored_page,
             arguments.processes or cores(),
             on_progress,
         )

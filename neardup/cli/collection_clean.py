@@ -32,7 +32,7 @@ from neardup.collection.resume import identify
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.scrapy.options import Options
-from neardup.scrapy.stored_responses import html_response
+from neardup.scrapy.stored_responses import stored_page
 
 if TYPE_CHECKING:
     import argparse
@@ -250,7 +250,7 @@ def _index(collection: Collection, engine: Engine, pages: CleanPages, inputs: Se
             f" was built of ({', '.join(names[:3])}{', …' if len(names) > 3 else ''}), or --results"
         )
     options = Options.from_settings(get_project_settings())
-    texts = Texts(collection, inputs, options.detector, html_response)
+    texts = Texts(collection, inputs, options.detector, stored_page)
     indexed = indexes.build(collection, engine, texts, pages, Progress("pages", len(pages)))
     if indexed < len(pages):
         complain(f"{number(len(pages) - indexed, 'page')} without a text in the inputs: no query finds these")

@@ -114,7 +114,8 @@ class _Cluster:
     allowed: float = 0.0
     """What the count may reach beyond the limit, because of what was seen further on."""
     questions: int = 0
-    in_question: bool = False
+    question: int | None = None
+    """The number of the question that is open."""
     own: Own | None = None
     """The last one since the cluster was exhausted."""
     doubted: int = 0
@@ -145,6 +146,7 @@ class EndlessWatch:
         self._clusters: OrderedDict[int, _Cluster] = OrderedDict()
         self._exhausted: set[int] = set()
         self._remembered = 0
+        self._questions = 0
 
     def is_exhausted(self, canonical_id: int) -> bool:
         """Whether the links of the duplicates of a canonical page are to be followed no further."""
@@ -186,7 +188,7 @@ class EndlessWatch:
         cluster = self._cluster(canonical_id)
         if to is Led.NEW:
             cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
-            cluster.questions, cluster.in_question = 0, False
+            cluster.questions, cluster.question = 0, None
             cluster.doubted, cluster.own = 0, None
             cluster.news += 1
             self._exhausted.discard(canonical_id)
@@ -202,7 +204,7 @@ class EndlessWatch:
             cluster.count >= self.limit + cluster.allowed
             or cluster.without_new >= MOST_WITHOUT_NEW * self.limit + cluster.allowed
         )
-        if cluster.in_question or canonical_id in self._exhausted:
+        if cluster.question is not None or canonical_id in self._exhausted:
             return False
         in_doubt = not over and cluster.without_new - cluster.doubted >= IN_DOUBT * self.limit
         if not over and not (in_doubt and cluster.own):
@@ -216,28 +218,33 @@ class EndlessWatch:
         """The words because of which a cluster has just been exhausted; None: it was for another reason."""
         return self._cluster(canonical_id).in_doubt
 
-    def question(self, canonical_id: int, *, in_doubt: bool = False) -> bool:
-        """Put the end of a cluster into question: its links are followed until :meth:`go_on` or :meth:`end`
-        is called. False: that has been done often enough. With a doubt, it never has.
+    def question(self, canonical_id: int, *, in_doubt: bool = False) -> int | None:
+        """Put the end of a cluster into question, and return the number of the question.
+
+        The links of the cluster are followed until :meth:`go_on` or :meth:`end` gets that number. None: that
+        has been done often enough. With a doubt, it never has.
         """
         cluster = self._cluster(canonical_id)
         if cluster.questions >= MOST_QUESTIONS and not in_doubt:
-            return False
+            return None
         cluster.questions += not in_doubt
-        cluster.in_question = True
+        self._questions += 1
+        cluster.question = self._questions
         self._exhausted.discard(canonical_id)
-        return True
+        return cluster.question
 
-    def go_on(self, canonical_id: int, further: float) -> None:
+    def go_on(self, canonical_id: int, question: int, further: float) -> None:
         """Let a cluster whose end is in question count so much further, from what it counts by now."""
         cluster = self._cluster(canonical_id)
-        if cluster.in_question:
-            cluster.in_question = False
+        if cluster.question == question:
+            cluster.question = None
             cluster.allowed = max(cluster.count - self.limit, 0.0) + further
 
-    def trust(self, canonical_id: int) -> None:
+    def trust(self, canonical_id: int, question: int) -> None:
         """Let a cluster go on whose words were doubted, and have turned out to be content."""
-        self._cluster(canonical_id).in_question = False
+        cluster = self._cluster(canonical_id)
+        if cluster.question == question:
+            cluster.question = None
 
     def count_anew(self, canonical_id: int) -> bool:
         """Let a cluster go on whose pages have turned out to say something of their own, though not in words.
@@ -246,18 +253,24 @@ class EndlessWatch:
         cluster = self._cluster(canonical_id)
         if cluster.without_new >= MOST_WITHOUT_NEW * self.limit:
             return False
-        cluster.count, cluster.in_question = 0.0, False
+        cluster.count, cluster.question = 0.0, None
         self._exhausted.discard(canonical_id)
         return True
 
-    def end(self, canonical_id: int) -> bool:
-        """Take a cluster whose end is in question as exhausted; False: it has led to a new page meanwhile."""
+    def end(self, canonical_id: int, question: int) -> bool:
+        """Take a cluster whose end is in question as exhausted. False: the question is not open any more,
+        because the cluster has led to a new page.
+        """
         cluster = self._cluster(canonical_id)
-        if not cluster.in_question:
+        if cluster.question != question:
             return False
-        cluster.in_question = False
+        cluster.question = None
         self._exhausted.add(canonical_id)
         return True
+
+    def nears_end(self, canonical_id: int) -> bool:
+        """Whether a cluster has led to nothing new for half as long as exhausts it at the earliest."""
+        return 2 * self._cluster(canonical_id).without_new >= self.limit > 0
 
     @staticmethod
     def has_phrases(text: str, own: Own) -> bool:

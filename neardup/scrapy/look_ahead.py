@@ -89,8 +89,21 @@ class _Own:
         return len(own)
 
     def shows(self, limit: int) -> bool:
-        """Whether as many pages have something of their own as would have to say words of their own."""
-        return self.last is not None and self.pages * (WORTH + 1) >= max(limit, self.seen)
+        """Whether as many pages have something of their own as would have to say words of their own.
+
+        Half as many pages are read as a cluster has led to when it is exhausted.
+        """
+        return self.last is not None and self.pages * (WORTH + 1) >= max(limit // 2, self.seen)
+
+
+class _ToAsk(NamedTuple):
+    """What can tell whether a cluster goes on: words in doubt, what pages have beside words, pages further
+    on.
+    """
+
+    doubted: OwnWords | None
+    own: list[_Own]
+    further: list[Further]
 
 
 @dataclass(slots=True, eq=False)
@@ -157,6 +170,8 @@ class LookAhead:
             pages.news = news
             pages.begin_anew()
         pages.urls.append(response.url)
+        if not self._endless.nears_end(cluster):  # it takes as long as all else that is done about a page
+            return
         self._names += sum(own.note(response) for own in pages.kinds)
         if self._names > _MOST_NAMES:
             self._names = 0
@@ -175,38 +190,35 @@ class LookAhead:
         pages.begin_anew()
         if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
             return
-        asked = [own for own in telling if not own.lasts]
-        if not (further or asked or doubted) or not self._endless.question(cluster, in_doubt=bool(doubted)):
+        to_ask = _ToAsk(doubted, [own for own in telling if not own.lasts], further)
+        question = None
+        if any(to_ask):
+            question = self._endless.question(cluster, in_doubt=bool(doubted))
+        if question is None:
             self._outcomes.exhausted(cluster, response)
             return
-        deferred_from_coro(self._look(cluster, response, doubted, asked, further))
+        deferred_from_coro(self._look(cluster, question, response, to_ask))
 
-    async def _look(
-        self,
-        cluster: int,
-        response: Response,
-        doubted: OwnWords | None,
-        asked: list[_Own],
-        further: list[Further],
-    ) -> None:
+    async def _look(self, cluster: int, question: int, response: Response, to_ask: _ToAsk) -> None:
+        doubted = to_ask.doubted
         try:
             if doubted and await self._says_again(cluster, doubted, response):
-                self._endless.trust(cluster)
+                self._endless.trust(cluster, question)
                 return
-            for own in asked:
+            for own in to_ask.own:
                 own.lasts = await self._has_again(own)
                 if own.lasts and self._endless.count_anew(cluster):
                     return
-            for there in further:
+            for there in to_ask.further:
                 if there.url is None or await self._ends_at(
                     there.url, cluster, response.request, by_words=not doubted
                 ):
-                    self._endless.go_on(cluster, there.steps)
+                    self._endless.go_on(cluster, question, there.steps)
                     self._tell(there, response)
                     return
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._outcomes.failed_on(response.url, exc)
-        if self._endless.end(cluster):
+        if self._endless.end(cluster, question):
             self._outcomes.exhausted(cluster, response)
 
     async def _answer(self, url: str, like: Request | None) -> Response | None:

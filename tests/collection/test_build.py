@@ -25,7 +25,7 @@ from neardup.collection.inputs.tables import Names
 from neardup.detection.detector import DetectorOptions
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.scheme import Scheme
-from neardup.scrapy.stored_responses import html_response
+from neardup.scrapy.stored_responses import stored_page
 from neardup.text.visible_text import cleaned
 from tests.support.archives import Exchange, warc
 from tests.support.collections import build, built, exchanges, files, rows
@@ -134,7 +134,7 @@ class TestGoingOn:
             left[0] -= 1
             if not left[0]:
                 raise KeyboardInterrupt
-            return html_response(*given)
+            return stored_page(*given)
 
         def go_on(open_page: Callable[..., Any]) -> building.Built:
             return building.build(
@@ -151,7 +151,7 @@ class TestGoingOn:
 
         def counted(url: str, *given: Any) -> Any:
             seen.append(url)
-            return html_response(url, *given)
+            return stored_page(url, *given)
 
         result = go_on(counted)
 

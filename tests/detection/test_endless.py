@@ -88,8 +88,7 @@ def test_products_with_names_or_numbers_never_exhaust_their_listings(kind: str) 
             doubted = watch.in_doubt(1)  # does the page say so again?
             assert doubted is not None
             assert watch.has_phrases(text, doubted)
-            assert watch.question(1, in_doubt=True)
-            watch.trust(1)
+            watch.trust(1, asked(watch, in_doubt=True))
 
     assert not watch.is_exhausted(1)
 
@@ -105,8 +104,7 @@ def test_words_are_doubted_in_the_end() -> None:
     assert doubted is not None
     assert watch.has_phrases(read[-1], doubted)
     assert not watch.has_phrases(pages[-1], doubted)
-    assert watch.question(1, in_doubt=True)
-    assert watch.end(1)
+    assert watch.end(1, asked(watch, in_doubt=True))
 
 
 def test_versions_that_repeat_each_other_are_not_endless() -> None:
@@ -165,6 +163,13 @@ def exhausted_after(watch: EndlessWatch, led: Led = Led.NOTHING) -> int:
     return requests
 
 
+def asked(watch: EndlessWatch, *, in_doubt: bool = False) -> int:
+    """The number of the question into which the end of the cluster is put."""
+    question = watch.question(1, in_doubt=in_doubt)
+    assert question is not None
+    return question
+
+
 class TestQuestions:
     """An end may be put into question, while something else is asked."""
 
@@ -172,18 +177,17 @@ class TestQuestions:
         watch = EndlessWatch(3)
         exhausted_after(watch)
 
-        assert watch.question(1)
+        question = asked(watch)
         assert not watch.is_exhausted(1)
         assert not any(watch.led(1, Led.NOTHING) for _ in range(100))
-        assert watch.end(1)
+        assert watch.end(1, question)
         assert watch.is_exhausted(1)
 
     @pytest.mark.parametrize("led", [Led.NOTHING, Led.OWN_WORDS])
     def test_so_much_further(self, led: Led) -> None:
         watch = EndlessWatch(3)
         exhausted_after(watch, led)
-        watch.question(1)
-        watch.go_on(1, 40)
+        watch.go_on(1, asked(watch), 40)
 
         assert exhausted_after(watch, led) == 40
         assert watch.is_exhausted(1)
@@ -192,9 +196,9 @@ class TestQuestions:
         watch = EndlessWatch(20)
         requests = exhausted_after(watch)
         questions = 0
-        while watch.question(1):
+        while (question := watch.question(1)) is not None:
             questions += 1
-            watch.go_on(1, 10)
+            watch.go_on(1, question, 10)
             requests += exhausted_after(watch)
 
         assert questions == MOST_QUESTIONS
@@ -214,13 +218,25 @@ class TestQuestions:
     def test_a_new_page_answers_by_itself(self) -> None:
         watch = EndlessWatch(3)
         exhausted_after(watch)
-        watch.question(1)
+        question = asked(watch)
         watch.led(1, Led.NEW)
 
-        assert not watch.end(1)
-        watch.go_on(1, 100)
+        assert not watch.end(1, question)
+        watch.go_on(1, question, 100)
         assert exhausted_after(watch) == 3
         assert all(watch.question(1) for _ in range(MOST_QUESTIONS))
+
+    def test_a_late_answer_ends_no_later_question(self) -> None:
+        watch = EndlessWatch(3)
+        exhausted_after(watch)
+        first = asked(watch)
+        watch.led(1, Led.NEW)
+        exhausted_after(watch)
+        second = asked(watch)
+
+        assert not watch.end(1, first)
+        assert not watch.is_exhausted(1)
+        assert watch.end(1, second)
 
     def test_what_more_of_the_same_is(self) -> None:
         watch = EndlessWatch(20)
