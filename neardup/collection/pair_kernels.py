@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -113,6 +113,17 @@ EVIDENCE = tuple(f"evidence_{plane}" for plane in range(len(BESIDE) + 1))
 """Columns of :class:`Judgement`, one for each of :func:`neardup.collection.rare_places.plane_of`."""
 
 
+class _Alike(NamedTuple):
+    """How alike n pairs are: as wholes, shape (n,), and in what is rare, see :meth:`Judgement._rares`."""
+
+    wholes: npt.NDArray[np.float64]
+    rares: npt.NDArray[np.float64]
+    agreeing: npt.NDArray[np.float64]
+
+    def of(self, rows: npt.NDArray[np.int64]) -> _Alike:
+        return _Alike(*(one[rows] for one in self))
+
+
 class Judgement:
     """Makes (a, b, distance, differing, rare_limit, is_whole, evidence_0, …) of pairs that the rule may take.
 
@@ -152,11 +163,11 @@ class Judgement:
             unlike = one ^ other
             differing = _bits_of_rows(unlike)
             wholes = np.maximum(0.0, 1.0 - 2.0 * differing / self._places)
-            rares = self._rares(batch["rare_places"], unlike, wholes)
-            alike = np.fmax(wholes, np.fmax.reduce(rares, axis=1)) >= self._rule.least
-            near = np.flatnonzero((distances <= self._rule.max_distance) & alike)
+            alike = _Alike(wholes, *self._rares(batch["rare_places"], unlike, wholes))
+            resembling = np.fmax(wholes, np.fmax.reduce(alike.rares, axis=1)) >= self._rule.least
+            near = np.flatnonzero((distances <= self._rule.max_distance) & resembling)
             batch = batch.select(_AFTERWARDS).take(arrow.array(near))  # noqa: PLW2901
-            is_whole, evidence = self._evidence(batch, wholes[near], rares[near])
+            is_whole, evidence = self._evidence(batch, alike.of(near))
             told = (distances[near].astype(np.int32), differing[near])
             columns = (batch["a"], batch["b"], *told, batch["rare_limit"], is_whole, *evidence)
             judged = arrow.record_batch([arrow.array(column) for column in columns], schema=schema)
@@ -168,12 +179,14 @@ class Judgement:
 
     def _rares(
         self, column: Any, unlike: npt.NDArray[np.uint64], wholes: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
-        """The resemblances of what is rare by plane, shape (n, planes + 1).
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The resemblances of what is rare by plane, shape (n, planes + 1), and the shares of the rare places
+        of the first plane that agree, shape (n,).
 
         NaN: too little is rare, or all is, as beyond the last plane.
         """
         rares = np.full((len(wholes), len(BESIDE) + 1), np.nan)
+        agreed = np.full(len(wholes), np.nan)
         known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         packed = _bytes(column.drop_null() if column.null_count else column)
         planes = np.frombuffer(packed, dtype="<u8").reshape(known.size, len(BESIDE), self._places // 64)
@@ -192,58 +205,58 @@ class Judgement:
             rows = known[more]
             rares[rows, plane] = np.nan
             rares[rows[told], plane] = own_text.of_agreements(agreeing, numbers[told], wholes[rows[told]])
-        return rares
+            if not plane:
+                agreed[rows[told]] = agreeing
+        return rares, agreed
 
     def _evidence(
-        self, batch: Any, wholes: npt.NDArray[np.float64], rares: npt.NDArray[np.float64]
+        self, batch: Any, alike: _Alike
     ) -> tuple[npt.NDArray[np.bool_], list[npt.NDArray[np.object_]]]:
         """``is_whole`` and the columns ``EVIDENCE`` of pairs of pages."""
         kinds = np.stack([_flags(batch["is_all_rare"]), _flags(batch["is_article"])], axis=1)
         likenesses = self._likenesses(batch)
         unknown = np.flatnonzero(likenesses == Likeness.UNKNOWN.value)
         likenesses[_rows_of(batch, unknown, are_renumbered)] = Likeness.RENUMBERED.value
-        found = self._columns(likenesses, wholes, rares, kinds)
+        found = self._columns(likenesses, alike, kinds)
         matched = np.logical_or.reduce([one != np.array(None) for one in found])
         apart = _rows_of(batch, np.flatnonzero(matched), are_named_apart)
         named = np.full(apart.size, Likeness.NAMED_APART.value, dtype=np.int8)
-        for one, other in zip(
-            found, self._columns(named, wholes[apart], rares[apart], kinds[apart]), strict=True
-        ):
+        for one, other in zip(found, self._columns(named, alike.of(apart), kinds[apart]), strict=True):
             changed = one[apart] != np.array(None)
             one[apart[changed]] = other[changed]
         return found[-1] != np.array(None), found[:-1]
 
     def _columns(
-        self,
-        likenesses: npt.NDArray[np.int8],
-        wholes: npt.NDArray[np.float64],
-        rares: npt.NDArray[np.float64],
-        kinds: npt.NDArray[np.bool_],
+        self, likenesses: npt.NDArray[np.int8], alike: _Alike, kinds: npt.NDArray[np.bool_]
     ) -> list[npt.NDArray[np.object_]]:
         """The columns ``EVIDENCE``, and what the rule says if nothing is known of the hosts.
 
         ``kinds`` are ``is_all`` and ``is_article`` of :class:`neardup.detection.rule.Own`, shape (n, 2).
         """
+        wholes, rares, agreeing = alike
         found: list[npt.NDArray[np.object_]] = []
         for plane, beside in enumerate(rares.T):
             if plane and np.array_equal(beside, rares[:, plane - 1], equal_nan=True):
                 found.append(found[-1].copy())
             else:
-                found.append(self._judged(likenesses, wholes, rares[:, 0], beside, kinds))
-        nothing = np.full(len(wholes), np.nan)
-        return [*found, self._judged(likenesses, wholes, nothing, nothing, np.zeros_like(kinds))]
+                own = np.stack([rares[:, 0], beside, agreeing], axis=1)
+                found.append(self._judged(likenesses, wholes, own, kinds))
+        nothing = np.full((len(wholes), 3), np.nan)
+        return [*found, self._judged(likenesses, wholes, nothing, np.zeros_like(kinds))]
 
     def _judged(
         self,
         likenesses: npt.NDArray[np.int8],
         wholes: npt.NDArray[np.float64],
-        rares: npt.NDArray[np.float64],
-        besides: npt.NDArray[np.float64],
+        own: npt.NDArray[np.float64],
         kinds: npt.NDArray[np.bool_],
     ) -> npt.NDArray[np.object_]:
-        """What the rule says of each pair. It compares with a few cuts only, so few pairs need be judged."""
+        """What the rule says of each pair. It compares with a few cuts only, so few pairs need be judged.
+
+        ``own`` are the first fields of :class:`neardup.detection.rule.Own`, shape (n, 3), NaN for None.
+        """
         codes = likenesses.astype(np.int64)
-        for column in (wholes, rares, besides):
+        for column in (wholes, *own.T):
             classes = np.digitize(column, self._cuts)
             codes = codes * (self._cuts.size + 2) + np.where(np.isnan(column), self._cuts.size + 1, classes)
         for flags in kinds.T:
@@ -251,9 +264,9 @@ class Judgement:
         _, judged, like = np.unique(codes, return_index=True, return_inverse=True)
         found = np.full(judged.size, None, dtype=np.object_)
         for place, row in enumerate(judged.tolist()):
-            rare, beside = (None if np.isnan(one[row]) else float(one[row]) for one in (rares, besides))
-            own = Own(rare, beside, *kinds[row].tolist())
-            found[place] = self._rule.evidence(float(wholes[row]), Likeness(likenesses[row]), own)
+            rare, beside, agreeing = (None if np.isnan(one) else one for one in own[row].tolist())
+            known = Own(rare, beside, agreeing, *kinds[row].tolist())
+            found[place] = self._rule.evidence(float(wholes[row]), Likeness(likenesses[row]), known)
         return found[like]
 
     def _likenesses(self, batch: Any) -> npt.NDArray[np.int8]:

@@ -45,7 +45,11 @@ SURELY_RARE = 0.95
 
 Adverts for cars of one make, and the leaflets of one drug, have one headline. They differ in a price, a
 town or a dose, and resemble each other by 0.7 to 0.9 in what is rare. ``drop`` lost a tenth of such adverts.
-A print view has all of it.
+
+As large a share of the rare places must agree as well. What is rare in both is reckoned for pages of one
+size. A diff, an old revision and a reply that quotes all have more than the page that they are like. On a
+wiki of 70 articles, 14 of 120 sure duplicates had more than 8 other words, and then 0 of 81. On another one
+it was 16 of 249, and then 0 of 116.
 """
 
 MIN_FEATURES = 10
@@ -119,17 +123,19 @@ class Own(NamedTuple):
 
     - ``rare``: the resemblance of what is rare; None if too little is, or all.
     - ``beside_cluster``: the same, if what the cluster's own pages have in common counts as rare.
+    - ``agreeing``: the share of the places of what is rare that agree; None with ``rare``.
     - ``is_all``: the site is known, and next to nothing in the page is template.
     - ``is_article``: so much of the page is rare that the headline is a small part of that.
     """
 
     rare: float | None
     beside_cluster: float | None
+    agreeing: float | None
     is_all: bool
     is_article: bool
 
 
-NOTHING_KNOWN = Own(None, None, is_all=False, is_article=False)
+NOTHING_KNOWN = Own(None, None, None, is_all=False, is_article=False)
 """Of a site that is not known."""
 
 
@@ -159,7 +165,9 @@ class Rule:
 
     @property
     def least_of_sure(self) -> float:
-        """Least resemblance of what is rare in pages of one headline, so that one surely is a copy."""
+        """Least resemblance of what is rare in pages of one headline, and least share of the rare places that
+        agree, so that one surely is a copy.
+        """
         return _in_proportion(SURELY_RARE, self.verify)
 
     @property
@@ -230,7 +238,8 @@ class Rule:
         if not alike:
             return None
         of_its_own = own.rare if own.rare is not None else whole if own.is_all else 0.0
-        if is_the_very_one and of_its_own >= self.least_of_sure:
+        agreeing = of_its_own if own.agreeing is None else own.agreeing
+        if is_the_very_one and min(of_its_own, agreeing) >= self.least_of_sure:
             return Evidence.HEADLINE
         return Evidence.RARE if own.is_all or of_its_own >= least else Evidence.WHOLE
 

@@ -129,7 +129,8 @@ class Comparison:
         stored = known.sketches.of(rows)
         wholes = sketch.compact_estimates(stored, self._sketch)
         rares = np.full(rows.size, np.nan)
-        if self._own is not None and (places := self._own.places()) is not None:
+        places = None if self._own is None else self._own.places()
+        if places is not None:
             rares = own_text.resemblances(stored, self._sketch, wholes, places)
         agreeing = np.fmax(wholes, rares)
         # A cluster of its own can only bring what is rare nearer to the whole.
@@ -144,9 +145,14 @@ class Comparison:
         hosts = list(map(host_of, urls))
         others = known.headlines.of(rows[order]).view(np.uint32)
         likenesses = compare_many(self._headline, self._page.host, others, hosts, verifier.frequencies)
-        for place, url, likeness, headline in zip(order.tolist(), urls, likenesses, others, strict=True):
+        in_places: list[float | None] = [None] * order.size
+        if places is not None:
+            in_places = own_text.agreements(stored[order], self._sketch, places).tolist()
+        for place, url, likeness, headline, agrees in zip(
+            order.tolist(), urls, likenesses, others, in_places, strict=True
+        ):
             row, whole = int(rows[place]), float(wholes[place])
-            own = self._own_beside(row, stored[place], whole, float(rares[place]))
+            own = self._own_beside(row, stored[place], whole, float(rares[place]), agrees)
             if likeness is Likeness.UNKNOWN and are_renumbered(self._headline, self._page.url, headline, url):
                 likeness = Likeness.RENUMBERED  # noqa: PLW2901
             evidence = rule.evidence(whole, likeness, own)
@@ -156,9 +162,11 @@ class Comparison:
                 return Found(row, int(matches[place, 1]), whole, evidence)
         return None
 
-    def _own_beside(self, row: int, stored: Compact, whole: float, rare: float) -> Own | None:
-        """What is known of what is rare in this page and in a canonical page; ``rare`` is NaN if too little
-        is.
+    def _own_beside(
+        self, row: int, stored: Compact, whole: float, rare: float, agreeing: float | None
+    ) -> Own | None:
+        """What is known of what is rare in this page and in a canonical page; ``rare`` is NaN, and
+        ``agreeing`` None, if too little is.
         """
         if self._own is None:
             return None
@@ -166,7 +174,7 @@ class Comparison:
         cluster = self._verifier.known.sizes.of(row)
         is_more_rare = self._own.places(cluster) is not self._own.places()
         beside = self._own.resemblance(stored, whole, cluster) if is_more_rare else of_rare
-        return Own(of_rare, beside, is_all=self._is_all_rare, is_article=self._is_article)
+        return Own(of_rare, beside, agreeing, is_all=self._is_all_rare, is_article=self._is_article)
 
 
 def stored_evidence(

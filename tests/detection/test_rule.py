@@ -79,14 +79,20 @@ SHARES = st.floats(0.0, 1.0)
 def test_evidence(
     whole: float, headlines: Likeness, rare: float | None, all_rare: bool, wanted: Evidence | None
 ) -> None:
-    assert RULE.evidence(whole, headlines, Own(rare, rare, is_all=all_rare, is_article=True)) is wanted
+    assert RULE.evidence(whole, headlines, Own(rare, rare, rare, is_all=all_rare, is_article=True)) is wanted
+
+
+def test_a_sure_copy_agrees_in_the_rare_places_as_well() -> None:
+    """A diff has more than the page that it is like, so that what is rare in both is reckoned too high."""
+    for agreeing, wanted in ((0.95, Evidence.HEADLINE), (0.94, Evidence.RARE)):
+        assert RULE.evidence(0.83, SAME, Own(1.0, 1.0, agreeing, is_all=False, is_article=True)) is wanted
 
 
 @pytest.mark.parametrize("headlines", [DIFFERENT, NAMED_APART])
 def test_a_page_with_little_of_its_own_is_no_article_under_two_headlines(headlines: Likeness) -> None:
     """A function and its overload differ in a symbol of the headline, and in no word."""
     for rare, is_all in ((1.0, False), (None, True)):
-        short, long = (Own(rare, rare, is_all=is_all, is_article=it_is) for it_is in (False, True))
+        short, long = (Own(rare, rare, rare, is_all=is_all, is_article=it_is) for it_is in (False, True))
         assert RULE.evidence(1.0, headlines, short) is None
         if rare is not None or headlines is NAMED_APART:
             assert RULE.evidence(1.0, headlines, long) is Evidence.RARE
@@ -95,8 +101,8 @@ def test_a_page_with_little_of_its_own_is_no_article_under_two_headlines(headlin
 @pytest.mark.parametrize("headlines", [SAME, UNKNOWN])
 def test_what_only_the_cluster_has_in_common_is_no_sure_evidence(headlines: Likeness) -> None:
     """A template that stands on no other page, or one page under many addresses: nobody can tell."""
-    assert RULE.evidence(0.9, headlines, Own(0.1, 0.9, is_all=False, is_article=True)) is Evidence.WHOLE
-    assert RULE.evidence(0.9, DIFFERENT, Own(0.1, 0.99, is_all=False, is_article=True)) is None
+    assert RULE.evidence(0.9, headlines, Own(0.1, 0.9, 0.1, is_all=False, is_article=True)) is Evidence.WHOLE
+    assert RULE.evidence(0.9, DIFFERENT, Own(0.1, 0.99, 0.1, is_all=False, is_article=True)) is None
 
 
 @given(SHARES, SHARES, SHARES, st.sampled_from(Likeness), SHARES)
@@ -104,12 +110,12 @@ def test_more_likeness_never_makes_a_duplicate_a_stranger(
     verify: float, whole: float, rare: float, headlines: Likeness, more: float
 ) -> None:
     rule = Rule(8, verify)
-    if rule.evidence(whole, headlines, Own(rare, rare, is_all=False, is_article=True)) is not None:
+    if rule.evidence(whole, headlines, Own(rare, rare, rare, is_all=False, is_article=True)) is not None:
         assert (
             rule.evidence(
                 max(whole, more),
                 headlines,
-                Own(max(rare, more), max(rare, more), is_all=False, is_article=True),
+                Own(max(rare, more), max(rare, more), max(rare, more), is_all=False, is_article=True),
             )
             is not None
         )
@@ -122,14 +128,16 @@ def test_nothing_below_the_least_is_a_duplicate(
     """The verifier leaves out what is below without asking the rule."""
     rule = Rule(8, verify)
     if max(whole, rare or 0.0) < rule.least:
-        assert rule.evidence(whole, headlines, Own(rare, rare, is_all=all_rare, is_article=True)) is None
+        assert (
+            rule.evidence(whole, headlines, Own(rare, rare, rare, is_all=all_rare, is_article=True)) is None
+        )
 
 
 def test_another_headline_never_makes_a_duplicate_that_the_same_would_not() -> None:
     grid = [place / 20 for place in range(21)]
     for whole, rare, all_rare in itertools.product(grid, [None, *grid], [False, True]):
         by_headline = {
-            likeness: RULE.evidence(whole, likeness, Own(rare, rare, is_all=all_rare, is_article=True))
+            likeness: RULE.evidence(whole, likeness, Own(rare, rare, rare, is_all=all_rare, is_article=True))
             for likeness in Likeness
         }
         assert by_headline[DIFFERENT] is None or by_headline[UNKNOWN] is not None
@@ -151,7 +159,7 @@ def test_the_least_of_what_is_rare_goes_with_that_of_the_whole() -> None:
     assert Rule(8, 0.1).least_rare == 0.0
     strict = Rule(8, 0.99)
     assert strict.least_rare > OTHER_HEADLINE
-    assert strict.evidence(1.0, DIFFERENT, Own(0.97, 0.97, is_all=False, is_article=True)) is None
+    assert strict.evidence(1.0, DIFFERENT, Own(0.97, 0.97, 0.97, is_all=False, is_article=True)) is None
 
 
 def test_matches_of_those_who_have_nothing_else() -> None:

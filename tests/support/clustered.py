@@ -231,6 +231,7 @@ def _judged(order: Sequence[Row], pair: _Pair, duplicates: int, choice: Choice) 
     own = Own(
         _of_rare(one, other, 0, pair.whole),
         _of_rare(one, other, duplicates, pair.whole),
+        _agreeing(one, other, 0)[1],
         is_all=bool(other.get("is_all_rare")),
         is_article=bool(other.get("is_article")),
     )
@@ -265,8 +266,21 @@ def _stars(
 
 def _of_rare(one: Row, other: Row, duplicates: int, whole: float) -> float | None:
     """The resemblance of what is rare in ``other``, beside so many duplicates; None if it says nothing."""
-    if other.get("rare_places") is None:
+    number, agreeing = _agreeing(one, other, duplicates)
+    if agreeing is None:
         return None
+    if number < SHARP_PLACES and whole < LEAST_WHOLE:
+        return 0.0
+    x = min(1.0, 2.0 * agreeing / (1.0 + whole))
+    return x / (2.0 - x)
+
+
+def _agreeing(one: Row, other: Row, duplicates: int) -> tuple[int, float | None]:
+    """How many places of ``other`` are rare, beside so many duplicates, and what share of them agrees; None
+    if it says nothing.
+    """
+    if other.get("rare_places") is None:
+        return 0, None
     planes = other["rare_places"]
     size = len(planes) // len(rare_places.BESIDE)
     rare = 0
@@ -275,15 +289,12 @@ def _of_rare(one: Row, other: Row, duplicates: int, whole: float) -> float | Non
         if duplicates < other["rare_limit"] + beside:
             break
     else:
-        return None
+        return 0, None
     number = rare.bit_count()
     if not FEWEST_PLACES <= number < OPTIONS.sketch_size:
-        return None
-    if number < SHARP_PLACES and whole < LEAST_WHOLE:
-        return 0.0
+        return number, None
     differing = ((_bits(one["sketch"]) ^ _bits(other["sketch"])) & rare).bit_count()
-    x = min(1.0, 2.0 * max(0.0, 1.0 - 2.0 * differing / number) / (1.0 + whole))
-    return x / (2.0 - x)
+    return number, max(0.0, 1.0 - 2.0 * differing / number)
 
 
 def _bits(data: bytes) -> int:
