@@ -509,13 +509,14 @@ class Detector:
         assert reading.sketch is not None
         query = reading.fingerprint
         comparison = self.verifier.comparison(page, reading)
-        if standing != NONE and self.pages.canonical[standing] == standing:
+        # What is found so is not looked for in the index, nor counted as found there.
+        copies = self.exact_copies(page, query.value, reading.sketch, digest)
+        if standing not in copies and standing != NONE and self.pages.canonical[standing] == standing:
             distance = hamming.distance(self.pages.values[standing], query.value)
             if found := comparison.confirmed(np.array([[standing, distance]], dtype=np.int64)):
                 return found
-        # What is found so is not looked for in the index, nor counted as found there.
-        if copies := self.exact_copies(page, query.value, reading.sketch, digest):
-            return Found(copies[0], 0, 1.0, Evidence.TEXT)
+        if copies:
+            return Found(standing if standing in copies else copies[0], 0, 1.0, Evidence.TEXT)
         match = self.index.find_first(query)
         if self.recall is not None:
             self.recall.query_answered(query.value, match, rows=len(self.pages), row=row)

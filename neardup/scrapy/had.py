@@ -35,10 +35,10 @@ class Had:
         self._links: set[int] = set()
 
     def has_more(self, response: Response, verdict: Verdict) -> bool:
-        """Whether a page has media or files that no page of its cluster had; from now on one has.
+        """Whether a page has something beside its text that no page of its cluster had; from now on one has.
 
-        Under the very text of another page, another title, other data for scripts and other words that are
-        not shown count as well.
+        What counts are media, files, the title, data for scripts, and words that are not shown. Where people
+        have said that the page is a copy, only media and files count.
         """
         if not isinstance(response, HtmlResponse):
             return False
@@ -48,7 +48,7 @@ class Had:
         told = [f"title {title(root)}", *(f"data {each}" for each in data(root))]
         told += [f"word {each}" for each in words_not_shown(response.url, root)]
         is_told = self._new(self._names, self._of_cluster(verdict, told))
-        return has_more or (is_told and verdict.evidence is Evidence.TEXT)
+        return has_more or (is_told and verdict.evidence is not Evidence.DECISION)
 
     def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.

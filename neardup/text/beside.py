@@ -6,6 +6,7 @@ Photos without captions, or downloads, may stand on pages of one text. What tell
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -22,6 +23,11 @@ _MEDIA = ("img", "source", "video", "audio", "embed", "iframe", "object", "input
 _FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 """The ending of a name that is no page's."""
 
+_TIME = re.compile(r"(?<![0-9])[0-9]{10}(?=(?:[0-9]{3})?(?![0-9]))[0-9]*")
+"""What may be a Unix time, in seconds or milliseconds."""
+
+_DAY = 86_400
+
 _NAMES = 2
 """Segments of a path that name a file: sessions in paths come before."""
 
@@ -29,7 +35,8 @@ _NAMES = 2
 def beside(url: str, root: etree._Element, links: Iterable[str]) -> set[str]:
     """The names of the media and files of a page with these ``links``.
 
-    The name of a file is the last two segments of its path. The query counts where the path names no file.
+    The name of a file is the last two segments of its path. Where the path names no file, the query counts,
+    without the time of the request: some sites count visits so.
 
     >>> from lxml import etree
     >>> page = "<p>A photo</p><img src=/s/x1/photos/17.jpg?w=9><script>go()</script>"
@@ -68,4 +75,9 @@ def _name(address: str, base: str = "") -> str:
     except ValueError:
         return address
     name = "/".join(parts.path.split("/")[-_NAMES:]).lstrip("/")
-    return name if _FILE.search(name) else f"{name}?{parts.query}"
+    return name if _FILE.search(name) else f"{name}?{_TIME.sub(_without_now, parts.query)}"
+
+
+def _without_now(found: re.Match[str]) -> str:
+    """Nothing in place of a time of today, as the site's clock or ours may have it."""
+    return "" if abs(int(found[0][:10]) - time.time()) < _DAY else found[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import scrapy
 from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
-from neardup.detection.rule import Evidence
+from neardup.detection.rule import KNOWN_PAGES, Evidence
 from neardup.detection.suspect_clusters import FEWEST_ADDRESSES
 from neardup.scrapy import left_out
 from neardup.scrapy.had import Had
@@ -125,6 +126,30 @@ class TestPagesOfOneText:
 
         assert self.crawled(site, settings, action) == {"/", *pages}
 
+    @pytest.mark.parametrize("views", [False, True])
+    def test_variants_told_apart_by_data(
+        self, site: Site, settings: dict[str, Any], action: str, views: bool
+    ) -> None:
+        """In the second crawl as well, and where the text has a counter of its own on each page."""
+        colours = ("red", "green", "blue")
+        products = [f"/product/{product}-{colour}" for product in range(5) for colour in colours]
+        others = [f"/other/{number}" for number in range(KNOWN_PAGES)]
+        pages = random.Random(1).sample([*products, *others], k=len(products) + len(others))
+        site.add("/", OTHER, *pages)
+        for page in others:
+            title = prose((page, "title"), 2)
+            site.pages[page] = Page(f"<title>{title}</title><h1>{title}</h1>{prose(page, 150)}".encode())
+        for number, page in enumerate(products):
+            product, colour = page.rpartition("/")[2].split("-")
+            text = f"<h1>{prose(product, 2)}</h1>{prose((product, 1), 150)}"
+            text += f" seen {7919 * (number + 1)} times" if views else ""
+            data = f'<script type="application/json">{{"colour": "{colour}", "price": {number}}}</script>'
+            site.pages[page] = Page(f"<title>Product {prose(product, 2)}</title>{text}{data}".encode())
+
+        first = self.crawled(site, settings, action)
+
+        assert first == self.crawled(site, settings, action) == {"/", *pages}
+
     def test_one_text_at_many_addresses(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Numbers in scripts tell nothing, but so many addresses do. What was dropped is fetched again."""
         pages = [f"/item/{number}" for number in range(FEWEST_ADDRESSES + 10)]
@@ -137,6 +162,16 @@ class TestPagesOfOneText:
         assert paths(done.items, site) == {"/", *pages}
         assert done.stats["neardup/flagged"] == 1
         assert done.stats["neardup/pages_fetched_again"] == FEWEST_ADDRESSES - 1
+
+    def test_a_picture_that_counts_visits_is_no_content(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        site.add("/", OTHER, "/a", "/b")
+        for page, later in (("/a", 0), ("/b", 1)):
+            counter = f"<img src='/count.php?page=start&amp;{int(time.time()) + later}'>"
+            site.pages[page] = Page(f"<title>Start</title><p>{WORDS}</p>{counter}".encode())
+
+        assert len(self.crawled(site, settings, action)) == 2
 
     def test_copies_are_dropped_all_the_same(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Session ids in addresses of images and pages, and a file's."""
