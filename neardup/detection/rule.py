@@ -165,8 +165,8 @@ class Rule:
 
     @property
     def least_of_sure(self) -> float:
-        """Least resemblance of what is rare in pages of one headline, and least share of the rare places that
-        agree, so that one surely is a copy.
+        """Least resemblance of what is rare in pages of one headline, so that one surely is a copy. The same
+        share of the rare places must agree.
         """
         return _in_proportion(SURELY_RARE, self.verify)
 

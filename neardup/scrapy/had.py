@@ -37,8 +37,8 @@ class Had:
     def has_more(self, response: Response, verdict: Verdict) -> bool:
         """Whether a page has something beside its text that no page of its cluster had; from now on one has.
 
-        What counts are media, files, the title, data for scripts, and words that are not shown. Where people
-        have said that the page is a copy, only media and files count.
+        Media, files, the title, data for scripts and words that are not shown count. If people have said that
+        the page is a copy, only media and files do.
         """
         if not isinstance(response, HtmlResponse):
             return False
