@@ -180,7 +180,7 @@ class Judgement:
     def _rares(
         self, column: Any, unlike: npt.NDArray[np.uint64], wholes: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """The resemblances of what is rare by plane, shape (n, planes + 1). Beside them the shares of the rare
+        """The resemblances of what is rare by plane, shape (n, planes + 1). With them the shares of the rare
         places that agree in the first plane, shape (n,).
 
         NaN: too little is rare, or all is, as beyond the last plane.
