@@ -26,13 +26,24 @@ are dropped, and none is lost.
 
 
 class Had:
-    """Names of media, by cluster, and links of the pages whose callbacks this crawl has called."""
+    """Texts and names of media, by cluster, and links of the pages whose callbacks this crawl has called."""
 
     def __init__(self, expects_copy: Callable[[str], bool]) -> None:
         """``expects_copy`` tells of a URL whether its page is next to surely a copy."""
         self._expects_copy = expects_copy
+        self._texts: set[int] = set()
         self._names: set[int] = set()
         self._links: set[int] = set()
+
+    def has_text(self, verdict: Verdict) -> bool:
+        """Whether a page of the cluster had the very text of a page; from now on one has.
+
+        A canonical page is one of many: the text may be that of another duplicate, of an old version, say.
+        """
+        if verdict.fingerprint is None:
+            return False
+        text = f"text {verdict.text_digest} {verdict.fingerprint.value}"
+        return not self._new(self._texts, self._of_cluster(verdict, (text,)))
 
     def has_more(self, response: Response, verdict: Verdict) -> bool:
         """Whether a page has something beside its text that no page of its cluster had; from now on one has.

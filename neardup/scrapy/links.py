@@ -259,12 +259,13 @@ class Links:
             held = Held(request, priority, why)
             self._held.keep(verdict.page_id, request_key(self.crawler, request), held)
 
-    def hold_page(self, response: Response, verdict: Verdict) -> None:
+    def hold_page(self, response: Response, verdict: Verdict, *, is_doubtful: bool) -> None:
         """Keep the request of a page whose items are dropped, or whose callback is not called."""
         request = response.request
         if request is None or request.method != "GET" or verdict.page_id is None:
             return
-        self.hold(verdict, request, request.priority, Why.UNHEARD)
+        if is_doubtful:
+            self.hold(verdict, request, request.priority, Why.UNHEARD)
         for of in verdict.copy_of:
             self._unheard.keep(of, verdict.page_id, Held(request, request.priority, Why.UNHEARD))
 

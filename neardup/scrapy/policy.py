@@ -23,7 +23,7 @@ class Policy:
 
     A duplicate loses its items or its callback only if all of this holds:
 
-    - The verdict is sure, and this crawl has had the content.
+    - The verdict is sure, or a page of its cluster had the very text; and this crawl has had the content.
     - The cluster is none that gathers pages from many addresses, as walls and empty pages do.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
     - Its request carries no values of an item that the page is to complete.
@@ -36,6 +36,7 @@ class Policy:
         self.had: Had | None = None
         """What the crawl has had beside texts; set if items are dropped."""
         self._kept: WeakSet[Response] = WeakSet()
+        self._of_known_text: WeakSet[Response] = WeakSet()
         self._items: dict[int, tuple[object, Verdict]] = {}
         """Items to drop, on their way to the pipeline, by ``id()``: items need not be hashable."""
 
@@ -44,6 +45,8 @@ class Policy:
         if self.had is None or verdict.page_id is None:
             return
         request = response.request
+        if self.had.has_text(verdict):
+            self._of_known_text.add(response)
         has_more = self.had.has_more(response, verdict)
         if has_more or (request is not None and (carries_values(request) or not _can_be_repeated(request))):
             self.keep(response)
@@ -58,7 +61,7 @@ class Policy:
             self.action.drops
             and verdict is not None
             and verdict.repeated
-            and verdict.is_sure
+            and (verdict.is_sure or response in self._of_known_text)
             and response not in self._kept
             and self.links.suspects.isdisjoint(verdict.copy_of)
             and verdict.page_id not in self.links.made_again
@@ -84,8 +87,12 @@ class Policy:
         return PageLinks(self.links, response, verdict)
 
     def hold_page(self, response: Response, verdict: Verdict) -> None:
-        """Remember a page whose items are dropped, or whose callback is not called, if that is doubtful."""
-        self.links.hold_page(response, verdict)
+        """Remember a page whose items are dropped, or whose callback is not called, if that is doubtful.
+
+        It is not if the crawl has had the very text: whatever the page is a duplicate of, nothing is lost.
+        """
+        is_doubtful = verdict.is_doubtful and response not in self._of_known_text
+        self.links.hold_page(response, verdict, is_doubtful=is_doubtful)
 
     def has_been_released(self, request: Request) -> bool:
         """Whether a deferred request has been made already, because its page was no duplicate after all."""

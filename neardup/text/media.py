@@ -92,6 +92,9 @@ def words_not_shown(url: str, root: etree._Element) -> set[str]:
     """
     host = host_of(url)
     said = cast("list[str]", _ATTRIBUTES(root))
+    for meta in root.iter("meta"):  # noindex on each address of a page but one says nothing of the page
+        if (meta.get("name") or "").lower() == "robots" and meta.get("content"):
+            said.remove(str(meta.get("content")))
     led_to = cast("list[str]", _LINKS_WITH_SCHEME(root))
     said += (href for href in led_to if host_of(href) != host)
     said += (each.text or "" for each in root.iter("script", etree.Comment))

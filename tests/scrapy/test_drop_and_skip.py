@@ -150,6 +150,28 @@ class TestPagesOfOneText:
 
         assert first == self.crawled(site, settings, action) == {"/", *pages}
 
+    def test_a_text_that_only_a_duplicate_had(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        """Of three versions, the last has the very text of the second, which is merely like the first."""
+        words = prose("manual", 300).split()
+        changed = [*words[:100], *prose("changed", 12).split(), *words[112:]]
+        site.add("/", OTHER, "/v1/page")
+        texts = {"/v1/page": words, "/v2/page": changed, "/v3/page": changed}
+        for (page, text), later in zip(texts.items(), [*list(texts)[1:], "/"], strict=True):
+            link = f"<a href={later}>next</a>"
+            site.pages[page] = Page(f"<title>Manual</title><p>{' '.join(text)}</p>{link}".encode())
+
+        assert self.crawled(site, settings, action) == {"/", "/v1/page", "/v2/page"}
+
+    def test_noindex_is_no_content(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        site.add("/", OTHER, "/post", "/post?replytocom=7")
+        site.pages["/post"] = Page(f"<title>Post</title><p>{WORDS}".encode())
+        head = "<meta name=Robots content='noindex, follow'><title>Post</title>"
+        site.pages["/post?replytocom=7"] = Page(f"{head}<p>{WORDS}".encode())
+
+        assert len(self.crawled(site, settings, action)) == 2
+
     def test_one_text_at_many_addresses(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Numbers in scripts tell nothing, but so many addresses do. What was dropped is fetched again."""
         pages = [f"/item/{number}" for number in range(FEWEST_ADDRESSES + 10)]
