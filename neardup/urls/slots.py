@@ -145,6 +145,9 @@ def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
         bucket = hash((Slot.PARAMETER, name, origin, segments, rest))
         same = left.key if whole is left else 0
         chain = _chain(Slot.PARAMETER, name, *contexts)
+        if rest:
+            others = "&".join(sorted({_kind_of(*other) for other in rest}))[: 2 * MOST_VALUE]
+            chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}?{others}")
         value = values[name].partition("=")[2]
         if _FEW_VALUES.fullmatch(value):
             chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}?{name}={value}")
@@ -170,6 +173,11 @@ def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
         reduced_key(origin, segments, ()),
         left.key,
     )
+
+
+def _kind_of(name: str, pair: str) -> str:
+    """What kind of page a parameter asks for: ``do=media``, but ``id`` where there are many values."""
+    return pair if _FEW_VALUES.fullmatch(pair.partition("=")[2]) else name
 
 
 def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
