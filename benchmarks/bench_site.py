@@ -7,8 +7,8 @@ one database.
 
 The *main text* of a page is the text of the elements of ``--main``, without what the pattern of ``--mask``
 matches: dates, tokens. A main text is lost if the crawl without the add-on has it in an item, and no item of
-the other crawl has the very same. The worst losses are listed with the nearest main text that was got, by the
-resemblance of their shingles. ``--deny`` is a pattern of URLs that no crawl follows.
+the other crawl has the same words, in whatever order. The worst losses are listed with the nearest main text
+that was got, by the resemblance of their shingles. ``--deny`` is a pattern of URLs that no crawl follows.
 
 *99 %*: requests until the items had 99 % of the main texts of the crawl without the add-on.
 """
@@ -80,16 +80,16 @@ class Got:
     seconds: float
 
     @property
-    def mains(self) -> dict[str, str]:
-        """The URL of the first item of each main text."""
-        return {item["main"]: item["url"] for item in reversed(self.items)}
+    def mains(self) -> dict[str, dict[str, Any]]:
+        """The first item of each main text, by its words in their order of spelling."""
+        return {_words_of(item): item for item in reversed(self.items)}
 
     def requests_until(self, share: float, wanted: Iterable[str]) -> int | None:
         """Requests until the items had so many of the main texts; None: they never had."""
         left = set(wanted)
         enough = (1.0 - share) * len(left)
         for item in self.items:
-            left.discard(item["main"])
+            left.discard(_words_of(item))
             if len(left) <= enough:
                 return int(item["requests"])
         return None
@@ -116,15 +116,19 @@ def crawled(arguments: argparse.Namespace, settings: dict[str, Any]) -> Got:
 
 def lost_of(reference: Got, got: Got) -> list[tuple[float, str, str]]:
     """What is lost, the worst first: the resemblance of the nearest main text, the two URLs."""
-    had = {url: _shingles(main) for main, url in got.mains.items()}
+    had = {item["url"]: _shingles(item["main"]) for item in got.mains.values()}
     lost = []
-    for main, url in reference.mains.items():
-        if main in got.mains:
+    for words, item in reference.mains.items():
+        if words in got.mains:
             continue
-        own = _shingles(main)
+        own = _shingles(item["main"])
         near = ((len(own & one) / len(own | one), other) for other, one in had.items())
-        lost.append((*max(near, default=(0.0, "")), url))
+        lost.append((*max(near, default=(0.0, "")), item["url"]))
     return sorted((resemblance, url, other) for resemblance, other, url in lost)
+
+
+def _words_of(item: dict[str, Any]) -> str:
+    return " ".join(sorted(item["main"].split()))
 
 
 def _shingles(text: str) -> frozenset[tuple[str, ...]]:
