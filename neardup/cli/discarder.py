@@ -27,6 +27,7 @@ from neardup.urls.host_rules import MIN_LOWER_TOGETHER
 from neardup.urls.networks import literal_address
 from neardup.urls.parts import MOST_VALUE, shape
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
+from neardup.urls.slots import BESIDE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -102,7 +103,10 @@ def _contradicts(learned: LearnedRule) -> bool:
 def _is_below(context: str, general: str) -> bool:
     """Whether a pattern for the general context takes URLs of the other; patterns know no case."""
     one, other = context.lower(), general.lower()
-    return not other or one == other or one.startswith((f"{other}/", f"{other}?"))
+    if not other or one == other or one.startswith((f"{other}/", f"{other}?")):
+        return True
+    # What is known of a parameter beside others may be of the URLs that have one value of the parameter.
+    return BESIDE in one and "?" in other and one.partition("?")[0] == other.partition("?")[0]
 
 
 class _HostExport:

@@ -246,20 +246,20 @@ class EndlessWatch:
         if cluster.question == question:
             cluster.question = None
 
-    def count_anew(self, canonical_id: int) -> bool:
+    def count_anew(self, canonical_id: int, question: int | None = None) -> bool:
         """Let a cluster go on whose pages have turned out to say something of their own, though not in words.
-        False: it has done so for too long.
+        False: it has done so for too long, or ``question`` is not the one that is open.
         """
         cluster = self._cluster(canonical_id)
-        if cluster.without_new >= MOST_WITHOUT_NEW * self.limit:
+        if cluster.question != question or cluster.without_new >= MOST_WITHOUT_NEW * self.limit:
             return False
         cluster.count, cluster.question = 0.0, None
         self._exhausted.discard(canonical_id)
         return True
 
     def end(self, canonical_id: int, question: int) -> bool:
-        """Take a cluster whose end is in question as exhausted. False: the question is not open any more,
-        because the cluster has led to a new page.
+        """Take a cluster whose end is in question as exhausted. False: the question is not open any more, as
+        when the cluster has led to a new page.
         """
         cluster = self._cluster(canonical_id)
         if cluster.question != question:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from email.utils import mktime_tz, parsedate_tz
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.http import HtmlResponse
+from scrapy.utils.python import to_unicode
 
 from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
@@ -20,46 +23,63 @@ if TYPE_CHECKING:
     from neardup.detection.verdict import Verdict
 
 MOST_REMEMBERED = 1_000_000
-"""Names and links that are remembered, some 100 MB. When there are more, all are forgotten: then fewer pages
-are dropped, and none is lost.
+"""Names that are remembered, some 100 MB; as many links, and as many contents. When there are more, all are
+forgotten: then fewer pages are dropped, and none is lost.
 """
 
 
+class Content(NamedTuple):
+    """What a page has beside its text: names of media and files, and what is not shown."""
+
+    names: frozenset[str]
+    told: frozenset[str]
+
+
 class Had:
-    """Texts and names of media, by cluster, and links of the pages whose callbacks this crawl has called."""
+    """What pages had, by cluster, and links of the pages whose callbacks this crawl has called."""
 
     def __init__(self, expects_copy: Callable[[str], bool]) -> None:
         """``expects_copy`` tells of a URL whether its page is next to surely a copy."""
         self._expects_copy = expects_copy
-        self._texts: set[int] = set()
+        self._holders: dict[int, int] = {}
         self._names: set[int] = set()
         self._links: set[int] = set()
 
-    def has_text(self, verdict: Verdict) -> bool:
-        """Whether a page of the cluster had the very text of a page; from now on one has.
+    def content(self, response: Response) -> Content:
+        """What a page has beside its text."""
+        if not isinstance(response, HtmlResponse):
+            return Content(frozenset(), frozenset())
+        root = response.selector.root
+        names = beside(response.url, root, links(response.url, root), _requested(response))
+        told = {f"title {title(root)}", *(f"data {each}" for each in data(root))}
+        told.update(f"word {each}" for each in words_not_shown(response.url, root))
+        return Content(frozenset(names), frozenset(told))
 
-        A canonical page is one of many: the text may be that of another duplicate, of an old version, say.
-        """
-        if verdict.fingerprint is None:
-            return False
-        text = f"text {verdict.text_digest} {verdict.fingerprint.value}"
-        return not self._new(self._texts, self._of_cluster(verdict, (text,)))
-
-    def has_more(self, response: Response, verdict: Verdict) -> bool:
+    def has_more(self, content: Content, verdict: Verdict) -> bool:
         """Whether a page has something beside its text that no page of its cluster had; from now on one has.
 
         Media, files, the title, data for scripts and words that are not shown count. If people have said that
         the page is a copy, only media and files do.
         """
-        if not isinstance(response, HtmlResponse):
-            return False
-        root = response.selector.root
-        names = beside(response.url, root, links(response.url, root))
-        has_more = self._new(self._names, self._of_cluster(verdict, names))
-        told = [f"title {title(root)}", *(f"data {each}" for each in data(root))]
-        told += [f"word {each}" for each in words_not_shown(response.url, root)]
-        is_told = self._new(self._names, self._of_cluster(verdict, told))
+        has_more = self._new(self._names, self._of_cluster(verdict, content.names))
+        is_told = self._new(self._names, self._of_cluster(verdict, content.told))
         return has_more or (is_told and verdict.evidence is not Evidence.DECISION)
+
+    def holder(self, content: Content, verdict: Verdict) -> int | None:
+        """The id of another page of the cluster that had the very text and all that stands beside it, and has
+        kept its items; None: there is none.
+
+        A canonical page is one of many: the page may be a copy of another duplicate, of an old version, say.
+        """
+        holder = self._holders.get(_whole(content, verdict))
+        return None if holder == verdict.page_id else holder
+
+    def keep(self, content: Content, verdict: Verdict) -> None:
+        """Take note that a page, which has an id, keeps its items."""
+        assert verdict.page_id is not None
+        if len(self._holders) >= MOST_REMEMBERED:
+            self._holders.clear()
+        self._holders.setdefault(_whole(content, verdict), verdict.page_id)
 
     def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.
@@ -84,8 +104,7 @@ class Had:
 
     @staticmethod
     def _of_cluster(verdict: Verdict, names: Iterable[str]) -> set[int]:
-        cluster = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
-        return {hash((cluster, name)) for name in names}
+        return {hash((_cluster(verdict), name)) for name in names}
 
     @staticmethod
     def _new(known: set[int], found: Iterable[int]) -> bool:
@@ -95,3 +114,20 @@ class Had:
             known.clear()
         known |= new
         return bool(new)
+
+
+def _cluster(verdict: Verdict) -> int | None:
+    """The id of the canonical page."""
+    return verdict.canonical_id if verdict.is_duplicate else verdict.page_id
+
+
+def _whole(content: Content, verdict: Verdict) -> int:
+    """A hash of a page's text and of all that stands beside it, in its cluster."""
+    value = None if verdict.fingerprint is None else verdict.fingerprint.value
+    return hash((_cluster(verdict), verdict.text_digest, value, content))
+
+
+def _requested(response: Response) -> float:
+    """When a page was made, by the clock of the site; by ours if the site does not say."""
+    said = parsedate_tz(to_unicode(response.headers.get("Date") or b"", errors="replace"))
+    return time.time() if said is None else mktime_tz(said)

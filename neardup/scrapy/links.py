@@ -20,7 +20,7 @@ from neardup.scrapy.schedulers import has_own_requests_only
 from neardup.urls.expiry import expires
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -259,14 +259,16 @@ class Links:
             held = Held(request, priority, why)
             self._held.keep(verdict.page_id, request_key(self.crawler, request), held)
 
-    def hold_page(self, response: Response, verdict: Verdict, *, is_doubtful: bool) -> None:
+    def hold_page(
+        self, response: Response, verdict: Verdict, copy_of: Iterable[int], *, is_doubtful: bool
+    ) -> None:
         """Keep the request of a page whose items are dropped, or whose callback is not called."""
         request = response.request
         if request is None or request.method != "GET" or verdict.page_id is None:
             return
         if is_doubtful:
             self.hold(verdict, request, request.priority, Why.UNHEARD)
-        for of in verdict.copy_of:
+        for of in copy_of:
             self._unheard.keep(of, verdict.page_id, Held(request, request.priority, Why.UNHEARD))
 
     def release(self, page_id: int, cluster: int | None) -> list[Request]:

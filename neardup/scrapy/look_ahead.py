@@ -6,6 +6,7 @@ import logging
 import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.http import HtmlResponse
@@ -89,11 +90,10 @@ class _Own:
         return len(own)
 
     def shows(self, limit: int) -> bool:
-        """Whether as many pages have something of their own as would have to say words of their own.
-
-        Half as many pages are read as a cluster has led to when it is exhausted.
+        """Whether half as many pages have something of their own as would have to say words of their own: not
+        all that pages have is read of the first half of them.
         """
-        return self.last is not None and self.pages * (WORTH + 1) >= max(limit // 2, self.seen)
+        return self.last is not None and self.pages * (WORTH + 1) >= max(limit, self.seen) // 2
 
 
 class _ToAsk(NamedTuple):
@@ -161,7 +161,8 @@ class LookAhead:
         if cluster is None:
             return
         if cluster not in self._pages:
-            self._pages[cluster] = _Pages(_Own(_shown), _Own(self._numbers))
+            shown = partial(self._shown, cluster)
+            self._pages[cluster] = _Pages(_Own(shown), _Own(self._numbers))
         pages = self._pages[cluster]
         self._pages.move_to_end(cluster)
         if len(self._pages) > _MOST_CLUSTERS:
@@ -170,8 +171,6 @@ class LookAhead:
             pages.news = news
             pages.begin_anew()
         pages.urls.append(response.url)
-        if not self._endless.nears_end(cluster):  # it takes as long as all else that is done about a page
-            return
         self._names += sum(own.note(response) for own in pages.kinds)
         if self._names > _MOST_NAMES:
             self._names = 0
@@ -207,7 +206,7 @@ class LookAhead:
                 return
             for own in to_ask.own:
                 own.lasts = await self._has_again(own)
-                if own.lasts and self._endless.count_anew(cluster):
+                if own.lasts and self._endless.count_anew(cluster, question):
                     return
             for there in to_ask.further:
                 if there.url is None or await self._ends_at(
@@ -253,6 +252,17 @@ class LookAhead:
     def _text(self, response: HtmlResponse) -> str:
         return self._detector.reader.visible_text(response.url, response.selector.root)
 
+    def _shown(self, cluster: int, response: Response) -> set[str]:
+        """The names of a page's media and, of a cluster that nears its end, the words that are not shown.
+
+        To find such words takes as long as all else that is done about a page.
+        """
+        if not isinstance(response, HtmlResponse):
+            return set()
+        root = response.selector.root
+        names = media_names(root)
+        return names | words_not_shown(response.url, root) if self._endless.nears_end(cluster) else names
+
     def _numbers(self, response: Response) -> set[str]:
         """The numbers of a page's visible text and of the names of its media, without those of its URL."""
         if not isinstance(response, HtmlResponse):
@@ -292,14 +302,6 @@ class LookAhead:
             return False
         like = self._detector.canonical_like(response.url, reading)
         return like is not None and self._endless.is_of(cluster, self._detector.pages.ids[like.row])
-
-
-def _shown(response: Response) -> set[str]:
-    """The names of a page's media, and its words that are not shown."""
-    if not isinstance(response, HtmlResponse):
-        return set()
-    root = response.selector.root
-    return media_names(root) | words_not_shown(response.url, root)
 
 
 def _asked(url: str, request: Request) -> Request:

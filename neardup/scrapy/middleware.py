@@ -98,6 +98,8 @@ class NearDuplicateMiddleware:
         dropped_as = verdict if self.neardup.policy.drops_items(verdict, response) else None
         if dropped_as is not None:
             self.neardup.policy.hold_page(response, dropped_as)
+        else:
+            self.neardup.policy.note_kept(response, verdict)
         links = self.neardup.policy.links_of(response, verdict)
         requested: list[str] = []
         stores_links = self.neardup.options.links

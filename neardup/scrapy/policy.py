@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from neardup.detection.endless import EndlessWatch
 from neardup.scrapy.links import AGAIN, Links, PageLinks, carries_values
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from neardup.detection.verdict import Verdict
-    from neardup.scrapy.had import Had
+    from neardup.scrapy.had import Content, Had
 
 
 class Policy:
@@ -23,7 +23,8 @@ class Policy:
 
     A duplicate loses its items or its callback only if all of this holds:
 
-    - The verdict is sure, or a page of its cluster had the very text; and this crawl has had the content.
+    - The verdict is sure, or another page of its cluster had all that it has, and kept its items. This crawl
+      has had the content.
     - The cluster is none that gathers pages from many addresses, as walls and empty pages do.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
     - Its request carries no values of an item that the page is to complete.
@@ -36,7 +37,9 @@ class Policy:
         self.had: Had | None = None
         """What the crawl has had beside texts; set if items are dropped."""
         self._kept: WeakSet[Response] = WeakSet()
-        self._of_known_text: WeakSet[Response] = WeakSet()
+        self._contents: WeakKeyDictionary[Response, Content] = WeakKeyDictionary()
+        self._holders: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
+        """Pages that had all that a duplicate has."""
         self._items: dict[int, tuple[object, Verdict]] = {}
         """Items to drop, on their way to the pipeline, by ``id()``: items need not be hashable."""
 
@@ -45,9 +48,11 @@ class Policy:
         if self.had is None or verdict.page_id is None:
             return
         request = response.request
-        if self.had.has_text(verdict):
-            self._of_known_text.add(response)
-        has_more = self.had.has_more(response, verdict)
+        content = self._contents[response] = self.had.content(response)
+        holder = self.had.holder(content, verdict)
+        if holder is not None and verdict.is_duplicate:
+            self._holders[response] = holder
+        has_more = self.had.has_more(content, verdict)
         if has_more or (request is not None and (carries_values(request) or not _can_be_repeated(request))):
             self.keep(response)
 
@@ -55,15 +60,22 @@ class Policy:
         """Have a page keep its items and its callback, whatever its verdict."""
         self._kept.add(response)
 
+    def note_kept(self, response: Response, verdict: Verdict | None) -> None:
+        """Take note that the items of a page are not dropped."""
+        content = self._contents.get(response)
+        if self.had is None or content is None or verdict is None or verdict.page_id is None:
+            return
+        self.had.keep(content, verdict)
+
     def drops_items(self, verdict: Verdict | None, response: Response | None = None) -> bool:
         """Whether the items of a page are dropped; the page of an item that is judged has no response."""
         return (
             self.action.drops
             and verdict is not None
             and verdict.repeated
-            and (verdict.is_sure or response in self._of_known_text)
+            and (verdict.is_sure or response in self._holders)
             and response not in self._kept
-            and self.links.suspects.isdisjoint(verdict.copy_of)
+            and self.links.suspects.isdisjoint(self._copy_of(verdict, response))
             and verdict.page_id not in self.links.made_again
         )
 
@@ -89,10 +101,16 @@ class Policy:
     def hold_page(self, response: Response, verdict: Verdict) -> None:
         """Remember a page whose items are dropped, or whose callback is not called, if that is doubtful.
 
-        It is not if the crawl has had the very text: whatever the page is a duplicate of, nothing is lost.
+        It is not if another page had all that it has: whatever the two are duplicates of, nothing is lost.
         """
-        is_doubtful = verdict.is_doubtful and response not in self._of_known_text
-        self.links.hold_page(response, verdict, is_doubtful=is_doubtful)
+        is_doubtful = verdict.is_doubtful and response not in self._holders
+        copy_of = self._copy_of(verdict, response)
+        self.links.hold_page(response, verdict, copy_of, is_doubtful=is_doubtful)
+
+    def _copy_of(self, verdict: Verdict, response: Response | None) -> tuple[int, ...]:
+        """What a page is a copy of: as the verdict has it, and the page that had all that it has."""
+        holder = None if response is None else self._holders.get(response)
+        return verdict.copy_of if holder is None else (*verdict.copy_of, holder)
 
     def has_been_released(self, request: Request) -> bool:
         """Whether a deferred request has been made already, because its page was no duplicate after all."""

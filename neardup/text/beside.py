@@ -6,7 +6,6 @@ Photos without captions, or downloads, may stand on pages of one text. What tell
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -26,14 +25,15 @@ _FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1
 _TIME = re.compile(r"(?<![0-9])[0-9]{10}(?=(?:[0-9]{3})?(?![0-9]))[0-9]*")
 """What may be a Unix time, in seconds or milliseconds."""
 
-_DAY = 86_400
+_AT_ONCE = 60
+"""Seconds between a request and the time in its page that stands for the request."""
 
 _NAMES = 2
 """Segments of a path that name a file: sessions in paths come before."""
 
 
-def beside(url: str, root: etree._Element, links: Iterable[str]) -> set[str]:
-    """The names of the media and files of a page with these ``links``.
+def beside(url: str, root: etree._Element, links: Iterable[str], requested: float = 0.0) -> set[str]:
+    """The names of the media and files of a page with these ``links``, requested at a Unix time.
 
     The name of a file is the last two segments of its path. Where the path names no file, the query counts,
     without the time of the request: some sites count visits so.
@@ -43,7 +43,7 @@ def beside(url: str, root: etree._Element, links: Iterable[str]) -> set[str]:
     >>> sorted(beside("http://a.example/17", etree.HTML(page), ["http://b.example/17.zip"]))
     ['17.zip', 'photos/17.jpg']
     """
-    shown = (_name(address, url) for address in addresses(root, _MEDIA))
+    shown = (_name(address, url, requested) for address in addresses(root, _MEDIA))
     return {*shown, *_of_links(host_of(url), links)}
 
 
@@ -67,7 +67,7 @@ def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:
             yield link  # links to share a page have a query
 
 
-def _name(address: str, base: str = "") -> str:
+def _name(address: str, base: str = "", requested: float = 0.0) -> str:
     if address.startswith("data:"):
         return address
     try:
@@ -75,9 +75,11 @@ def _name(address: str, base: str = "") -> str:
     except ValueError:
         return address
     name = "/".join(parts.path.split("/")[-_NAMES:]).lstrip("/")
-    return name if _FILE.search(name) else f"{name}?{_TIME.sub(_without_now, parts.query)}"
+    if _FILE.search(name):
+        return name
+    return f"{name}?{_TIME.sub(lambda found: _unless_of(requested, found[0]), parts.query)}"
 
 
-def _without_now(found: re.Match[str]) -> str:
-    """Nothing in place of a time of today, as the site's clock or ours may have it."""
-    return "" if abs(int(found[0][:10]) - time.time()) < _DAY else found[0]
+def _unless_of(requested: float, number: str) -> str:
+    """Nothing in place of the time of a request."""
+    return "" if abs(int(number[:10]) - requested) <= _AT_ONCE else number

@@ -34,6 +34,15 @@ Context = tuple[Slot, str, str]
 _FEW_VALUES = re.compile(r"[A-Za-z_-]{1,16}|[0-9]{1,2}")
 """Values of parameters of which there are few, so that each may be a context: a view, an order."""
 
+_KIND = re.compile(r"[A-Za-z_-]{1,16}")
+"""Values of parameters that may name a kind of page."""
+
+BESIDE = "?&"
+"""In a context, before the parameters beside which a rule about another parameter was learned."""
+
+_MOST_BESIDE = 2
+"""Parameters beside another one that are a context together: a few filters have thousands of combinations."""
+
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 """Words of a file name, whether their first letters are capitals or they are parted by other signs."""
 
@@ -145,9 +154,9 @@ def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
         bucket = hash((Slot.PARAMETER, name, origin, segments, rest))
         same = left.key if whole is left else 0
         chain = _chain(Slot.PARAMETER, name, *contexts)
-        if rest:
-            others = "&".join(sorted({_kind_of(*other) for other in rest}))[: 2 * MOST_VALUE]
-            chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}?{others}")
+        if 0 < len(rest) <= _MOST_BESIDE:
+            others = "&".join(sorted({_kind_of(*other) for other in rest}))
+            chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}{BESIDE}{others}")
         value = values[name].partition("=")[2]
         if _FEW_VALUES.fullmatch(value):
             chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}?{name}={value}")
@@ -177,7 +186,7 @@ def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
 
 def _kind_of(name: str, pair: str) -> str:
     """What kind of page a parameter asks for: ``do=media``, but ``id`` where there are many values."""
-    return pair if _FEW_VALUES.fullmatch(pair.partition("=")[2]) else name
+    return pair if _KIND.fullmatch(pair.partition("=")[2]) else name[:MOST_VALUE]
 
 
 def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:

@@ -150,20 +150,6 @@ class TestPagesOfOneText:
 
         assert first == self.crawled(site, settings, action) == {"/", *pages}
 
-    def test_a_text_that_only_a_duplicate_had(
-        self, site: Site, settings: dict[str, Any], action: str
-    ) -> None:
-        """Of three versions, the last has the very text of the second, which is merely like the first."""
-        words = prose("manual", 300).split()
-        changed = [*words[:100], *prose("changed", 12).split(), *words[112:]]
-        site.add("/", OTHER, "/v1/page")
-        texts = {"/v1/page": words, "/v2/page": changed, "/v3/page": changed}
-        for (page, text), later in zip(texts.items(), [*list(texts)[1:], "/"], strict=True):
-            link = f"<a href={later}>next</a>"
-            site.pages[page] = Page(f"<title>Manual</title><p>{' '.join(text)}</p>{link}".encode())
-
-        assert self.crawled(site, settings, action) == {"/", "/v1/page", "/v2/page"}
-
     def test_noindex_is_no_content(self, site: Site, settings: dict[str, Any], action: str) -> None:
         site.add("/", OTHER, "/post", "/post?replytocom=7")
         site.pages["/post"] = Page(f"<title>Post</title><p>{WORDS}".encode())
@@ -195,6 +181,18 @@ class TestPagesOfOneText:
 
         assert len(self.crawled(site, settings, action)) == 2
 
+    def test_pictures_by_the_time_of_their_upload(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        now = int(time.time())
+        pages = [f"/photo/{number}" for number in range(5)]
+        site.add("/", OTHER, *pages)
+        for number, page in enumerate(pages, 1):
+            image = f"<img src='/image.php?id={now - 3600 * number}'>"
+            site.pages[page] = Page(f"<title>Photo</title><p>{WORDS}</p>{image}".encode())
+
+        assert self.crawled(site, settings, action) == {"/", *pages}
+
     def test_copies_are_dropped_all_the_same(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Session ids in addresses of images and pages, and a file's."""
         copies = [f"/s/{session}/photo" for session in ("a1", "b2", "c3")]
@@ -204,6 +202,97 @@ class TestPagesOfOneText:
             site.pages[copy] = Page(f"<title>Photo</title><p>{WORDS}</p>{image}".encode())
 
         assert self.crawled(site, settings, action) == {"/", copies[0]}
+
+
+class Twice(LinkSpider):
+    """Asks for each page twice: for the product, and then for its reviews."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href, self.product)
+
+    def product(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "of": "product"}
+        assert response.request is not None
+        yield response.request.replace(callback=self.reviews, dont_filter=True)
+
+    def reviews(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url, "of": "reviews"}
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+class TestPagesOfDoubtfulClusters:
+    """Pages that are not surely copies of their canonical page, but of each other."""
+
+    def two_texts(self) -> tuple[str, str]:
+        """The first is canonical, and the second is a doubtful duplicate."""
+        words = prose("manual", 300).split()
+        return " ".join(words), " ".join([*words[:100], *prose("changed", 12).split(), *words[112:]])
+
+    def put(self, site: Site, pages: dict[str, str]) -> None:
+        """A chain, so that the pages come in their order."""
+        site.add("/", OTHER, next(iter(pages)))
+        for (page, text), later in zip(pages.items(), [*list(pages)[1:], "/"], strict=True):
+            body = f"<title>Manual</title><p>{text}</p><a href={later}>next</a>"
+            site.pages[page] = Page(body.encode())
+
+    def crawled(self, site: Site, settings: dict[str, Any], action: str) -> set[str]:
+        done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+        return paths(done.items, site)
+
+    def test_a_text_that_only_a_duplicate_had(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        """Of three versions, the last has the very text of the second, which is merely like the first."""
+        first, second = self.two_texts()
+        self.put(site, {"/v1/page": first, "/v2/page": second, "/v3/page": second})
+
+        assert self.crawled(site, settings, action) == {"/", "/v1/page", "/v2/page"}
+
+    def test_each_text_has_images_of_its_own(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        """Shirts of two fits and two colours: the last has the text of one and the image of another."""
+        pages = {
+            f"/{fit}-{colour}": f"{text}<img src=/{colour}.jpg>"
+            for fit, text in zip("ab", self.two_texts(), strict=True)
+            for colour in ("red", "blue")
+        }
+        self.put(site, pages)
+
+        assert self.crawled(site, settings, action) == {"/", *pages}
+
+    def test_a_page_is_no_copy_of_itself(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        """Neither a canonical page, nor a doubtful duplicate, nor a page too short to be matched."""
+        first, second = self.two_texts()
+        pages = {"/a": first, "/b": second, "/c": "please enable scripts"}
+        site.add("/", OTHER, *pages)
+        for page, text in pages.items():
+            site.pages[page] = Page(f"<title>Manual</title><p>{text}".encode())
+
+        done = crawl(Twice, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+
+        found = sorted((item["url"].removeprefix(site.url), item["of"]) for item in done.items)
+        assert found == [(page, of) for page in pages for of in ("product", "reviews")]
+
+    def test_a_page_that_shows_something_else_when_asked_again(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        """A copy of the wall that it showed first is fetched again."""
+        first, wall = self.two_texts()
+        pages = {"/a": first, "/b": wall, "/c": wall, "/d": prose("another", 100)}
+        self.put(site, pages)
+
+        class Solves(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                if response.url.endswith("/d"):
+                    site.pages["/b"] = Page(f"<title>Content</title><p>{prose('content', 300)}".encode())
+                    assert response.request is not None
+                    yield response.request.replace(url=f"{site.url}/b", dont_filter=True)
+                yield from super().parse(response)
+
+        done = crawl(Solves, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+
+        assert paths(done.items, site) == {"/", *pages}
+        assert done.neardup("pages_fetched_again") == 1
 
 
 class TestSkip:
