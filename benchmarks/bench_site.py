@@ -6,9 +6,10 @@ each HTML page gives one item. The site is crawled without the add-on, then with
 one database.
 
 The *main text* of a page is the text of the elements of ``--main``, without what the pattern of ``--mask``
-matches: dates, tokens. A main text is lost if the crawl without the add-on has it in an item, and no item of
-the other crawl has the same words, in whatever order. The worst losses are listed with the nearest main text
-that was got, by the resemblance of their shingles. ``--deny`` is a pattern of URLs that no crawl follows.
+matches: dates, tokens. The names of images and the data for scripts (JSON) count with it. A main text is
+lost if the crawl without the add-on has it in an item, and no item of the other crawl has the same words, in
+whatever order. The worst losses are listed with the nearest main text that was got, by the resemblance of
+their shingles. ``--deny`` is a pattern of URLs that no crawl follows.
 
 *99 %*: requests until the items had 99 % of the main texts of the crawl without the add-on.
 """
@@ -31,6 +32,8 @@ from scrapy.linkextractors import LinkExtractor
 from benchmarks.bench_latency import table
 from benchmarks.bench_sites import BREADTH_FIRST
 from benchmarks.provenance import give, header
+from neardup.text.beside import data
+from neardup.text.media import media_names
 from tests.support.crawling import crawl
 
 if TYPE_CHECKING:
@@ -60,7 +63,12 @@ class SiteSpider(scrapy.Spider):
         if not isinstance(response, scrapy.http.HtmlResponse):
             return
         made = self.crawler.stats.get_value("downloader/request_count")
-        yield {"url": response.url, "main": self._main_text(response), "requests": made}
+        yield {
+            "url": response.url,
+            "main": self._main_text(response),
+            "beside": sorted({*media_names(response.selector.root), *data(response.selector.root)}),
+            "requests": made,
+        }
         yield from (scrapy.Request(link.url) for link in self._links.extract_links(response))
 
     def _main_text(self, response: scrapy.http.HtmlResponse) -> str:
@@ -128,7 +136,7 @@ def lost_of(reference: Got, got: Got) -> list[tuple[float, str, str]]:
 
 
 def _words_of(item: dict[str, Any]) -> str:
-    return " ".join(sorted(item["main"].split()))
+    return " ".join([*sorted(item["main"].split()), *item["beside"]])
 
 
 def _shingles(text: str) -> frozenset[tuple[str, ...]]:

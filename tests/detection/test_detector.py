@@ -16,6 +16,7 @@ from neardup.fingerprint import hamming, sketch
 from neardup.index.scan import LinearScan
 from neardup.text.features import Features
 from tests.support.detectors import TEXTS, detector, edited, remembered, shuffled
+from tests.support.made_pages import article_and_diff
 from tests.support.places import PAGES
 from tests.support.real_pages import near_duplicates
 
@@ -318,6 +319,18 @@ class TestVerification:
         assert detector().index.max_distance == features.verified_max_distance
         assert detector(verify=0).index.max_distance == features.max_distance
         assert detector(max_distance=5).index.max_distance == 5
+
+
+def test_a_diff_with_more_template_than_its_article_is_no_sure_copy() -> None:
+    one = Detector(DetectorOptions())
+    *others, article, diff = article_and_diff()
+    for number, page in enumerate([*others, article]):
+        assert one.examine_html(f"http://wiki.example/{number}", page).kind is Kind.NEW
+
+    verdict = one.examine_html("http://wiki.example/diff", diff)
+
+    assert verdict.is_duplicate
+    assert not verdict.is_sure
 
 
 class TestRestore:

@@ -21,6 +21,7 @@ from neardup.detection.rule import KNOWN_PAGES, Own
 from neardup.fingerprint import sketch
 from neardup.fingerprint.hamming import percentage
 from neardup.text import headline as headlines
+from tests.support.made_pages import article_and_diff
 from tests.support.real_pages import real_pages
 
 if TYPE_CHECKING:
@@ -40,19 +41,21 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def page_rows() -> list[Row]:
-    """Rows of ``pages/``: each real page at two addresses, the second without a date; one page without words;
-    and one address that was captured twice, as two different pages.
+    """Rows of ``pages/``: each real page at two addresses, the second without a date, and so the pages of a
+    wiki; one page without words; and one address that was captured twice, as two different pages.
     """
     reader = OPTIONS.make_reader()
     made: list[Row] = []
     readings: list[Reading] = []
-    for number, path in enumerate(real_pages()):
-        reading = reader.read_html(path.as_uri(), path.read_bytes())
+    real = [(f"{path.parent.name}.example", path.name, path.read_bytes()) for path in real_pages()]
+    wiki = [("wiki.example", str(number), page.encode()) for number, page in enumerate(article_and_diff())]
+    for number, (host, name, page) in enumerate([*real, *wiki]):
+        reading = reader.read_html(f"http://{host}/{name}", page)
         assert reading.fingerprint is not None
         assert reading.sketch is not None
         row = {
-            "url": f"http://{path.parent.name}.example/{path.name}",
-            "host": f"{path.parent.name}.example",
+            "url": f"http://{host}/{name}",
+            "host": host,
             "date": START + timedelta(days=(7 * number) % 11),
             "hash_value": reading.fingerprint.value,
             "weak_bits": reading.fingerprint.pack_weak_bits(),

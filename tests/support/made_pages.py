@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -80,3 +81,26 @@ def run_of(path: Path, results: dict[str, list[str]]) -> Path:
     ]
     path.write_text("".join(lines))
     return path
+
+
+def article_and_diff() -> list[str]:
+    """Pages of a wiki: ten with a banner, then an article, then a diff of the article.
+
+    The diff has the banner and four other words of 250. What is rare in both is reckoned as all alike.
+    """
+    chosen = random.Random(9)
+
+    def text(number: int) -> str:
+        return " ".join("".join(chosen.choices("aeioulmnrst", k=5)) for _ in range(number))
+
+    def page(title: str, body: str, beside: str = "") -> str:
+        return f"<title>{title}</title><h1>{title}</h1><p>{menu}<p>{beside}<p>{body}"
+
+    banner, menu = text(120), text(60)
+    others = [page(text(2), text(250), banner) for _ in range(10)]
+    article = text(250).split()
+    changed = list(article)
+    for place in chosen.sample(range(5, 245), 4):
+        changed[place] = text(1)
+    diff = page("moby word", " ".join(changed), banner)
+    return [*others, page("moby word", " ".join(article)), diff]
