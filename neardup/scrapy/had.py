@@ -66,8 +66,8 @@ class Had:
         return has_more or (is_told and verdict.evidence is not Evidence.DECISION)
 
     def holder(self, content: Content, verdict: Verdict) -> int | None:
-        """The id of another page of the cluster that had the very text and all that stands beside it, and has
-        kept its items; None: there is none.
+        """The id of another page of the cluster that had all that a page has, and kept its items. None: there
+        is none.
 
         A canonical page is one of many: the page may be a copy of another duplicate, of an old version, say.
         """

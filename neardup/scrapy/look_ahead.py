@@ -90,8 +90,9 @@ class _Own:
         return len(own)
 
     def shows(self, limit: int) -> bool:
-        """Whether half as many pages have something of their own as would have to say words of their own: not
-        all that pages have is read of the first half of them.
+        """Whether half as many pages have something of their own as would have to say words of their own.
+
+        Not all that a page has is read of the first half of them.
         """
         return self.last is not None and self.pages * (WORTH + 1) >= max(limit, self.seen) // 2
 

@@ -52,8 +52,9 @@ class State(StrEnum):
 class Rule(NamedTuple):
     """What a rule says: on this host, this part of a URL does not matter.
 
-    ``context`` says for which URLs of the host, from "" (all of them) to one directory or file. A rule is
-    hashable, and all its parts are short text.
+    ``context`` says for which URLs of the host, from "" (all of them) to one directory or file. Of a
+    parameter, it may be a file with one value of the parameter, or with other parameters
+    (:data:`neardup.urls.slots.BESIDE`). A rule is hashable, and all its parts are short text.
     """
 
     host: str
