@@ -83,7 +83,8 @@ class Learner:
     does not matter here". The trial is a hit if the page is in the cluster of a partner. Trials count in
     contexts from general to special: the host, the directory, the file, what else is asked for. The estimate
     for a URL goes the same way. Each context draws it towards its own share of hits. The last word has the
-    history of the page itself. http and https, with ``www.`` and without, are aliases: likely copies before the first trial.
+    history of the page itself. http and https, with ``www.`` and without, are aliases: likely copies before
+    the first trial.
 
     Trials are forgotten in time, so sites may change. A rule predicts when it has trials enough, from
     different clusters and directories. An active rule that goes wrong is revoked.
