@@ -124,10 +124,11 @@ def crawled(arguments: argparse.Namespace, settings: dict[str, Any]) -> Got:
 
 def lost_of(reference: Got, got: Got) -> list[tuple[float, str, str]]:
     """What is lost, the worst first: the resemblance of the nearest main text, the two URLs."""
-    had = {item["url"]: _shingles(item["main"]) for item in got.mains.values()}
+    mains = got.mains
+    had = {item["url"]: _shingles(item["main"]) for item in mains.values()}
     lost = []
     for words, item in reference.mains.items():
-        if words in got.mains:
+        if words in mains:
             continue
         own = _shingles(item["main"])
         near = ((len(own & one) / len(own | one), other) for other, one in had.items())
@@ -178,7 +179,8 @@ def main() -> None:
     logging.disable(logging.WARNING)
     reference, again = crawled(arguments, {}), crawled(arguments, {})
     assert reference.items, f"{arguments.url} has no HTML page"
-    reference.items = [item for item in reference.items if _words_of(item) in again.mains]
+    stays = again.mains
+    reference.items = [item for item in reference.items if _words_of(item) in stays]
     rows = [row_of("without", reference, reference, 0)]
     named: list[list[object]] = []
     for action in arguments.actions.split(","):

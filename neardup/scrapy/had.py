@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from email.utils import mktime_tz, parsedate_tz
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy.extensions.httpcache import rfc1123_to_epoch
 from scrapy.http import HtmlResponse
-from scrapy.utils.python import to_unicode
 
 from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
@@ -129,5 +128,5 @@ def _whole(content: Content, verdict: Verdict) -> int:
 
 def _requested(response: Response) -> float:
     """When a page was made, by the clock of the site; by ours if the site does not say."""
-    said = parsedate_tz(to_unicode(response.headers.get("Date") or b"", errors="replace"))
-    return time.time() if said is None else mktime_tz(said)
+    said = rfc1123_to_epoch(response.headers.get("Date"))
+    return time.time() if said is None else float(said)

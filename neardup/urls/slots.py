@@ -31,11 +31,11 @@ Context = tuple[Slot, str, str]
 """A rule without its host: slot, value, context."""
 
 
-_FEW_VALUES = re.compile(r"[A-Za-z_-]{1,16}|[0-9]{1,2}")
-"""Values of parameters of which there are few, so that each may be a context: a view, an order."""
-
 _KIND = re.compile(r"[A-Za-z_-]{1,16}")
 """Values of parameters that may name a kind of page."""
+
+_FEW_VALUES = re.compile(rf"{_KIND.pattern}|[0-9]{{1,2}}")
+"""Values of parameters of which there are few, so that each may be a context: a view, an order."""
 
 BESIDE = "?&"
 """In a context, before the parameters beside which a rule about another parameter was learned."""

@@ -294,6 +294,10 @@ class TestExport:
         assert process(f"{url}&view=print") == url
         assert process(f"{url}&view=all") == f"{url}&view=all"
         assert process(f"http://{HOST}/a/list.html/b?view=print") == f"http://{HOST}/a/list.html/b?view=print"
+        beside = evidence(view._replace(context="/a/list.html?&id"), share=0.0, state=State.LEARNING)
+        assert (
+            discarder.export([evidence(view._replace(context="/a/list.html?view=print")), beside]).rules == []
+        )
         wrong = evidence(view._replace(context="/a/list.html?view=all"), share=0.0, state=State.LEARNING)
         assert discarder.export([evidence(view._replace(context="/a/list.html")), wrong]).rules == []
 
@@ -385,6 +389,10 @@ class TestExport:
             (Rule(HOST, Slot.PARAMETER, "v", "/item0"), "no pattern matches these URLs and no others"),
             (Rule(HOST, Slot.PARAMETER, "v", "/a*b"), "no pattern matches these URLs and no others"),
             (Rule(HOST, Slot.PARAMETER, "v", "/a/b/c/d/e"), "no pattern matches these URLs and no others"),
+            (
+                Rule(HOST, Slot.PARAMETER, "v", "/x?&a=b"),
+                "no pattern matches these URLs and no others",
+            ),
             (Rule(HOST, Slot.EXTRA, "print"), "no place is known"),
             (Rule(HOST, Slot.EXTRA, "p7", "/p0"), "no pattern matches"),
             (Rule("::1", Slot.PARAMETER, "v"), "patterns cannot name such a host"),

@@ -106,6 +106,19 @@ def test_what_matters_is_never_held_against_a_url(name: str) -> None:
     assert all(prediction is None or prediction.probability < 0.2 for prediction in asked)
 
 
+def test_a_parameter_is_learned_beside_the_others() -> None:
+    """The list of media is one at every page, and each page has revisions of its own."""
+    learner = Learner()
+    for page in range(60):
+        learner.observe(f"{SITE}/wiki.php?id=page:{page}&do=media", 1 + page % 3)
+        learner.observe(f"{SITE}/wiki.php?id=page:{page}&do=revisions", 1_000 + page)
+
+    of_id = {learned.rule.context: learned for learned in learner.rules() if learned.rule.value == "id"}
+    assert of_id["/wiki.php?&do=media"].state is State.ACTIVE
+    assert of_id["/wiki.php?&do=media"].lower > of_id["/wiki.php"].lower
+    assert of_id["/wiki.php?&do=revisions"].hits == 0.0
+
+
 def test_a_page_known_without_the_parameter_is_a_partner_and_the_other_way_round() -> None:
     learner = Learner()
     for item in range(40):
