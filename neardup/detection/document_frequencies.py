@@ -49,6 +49,13 @@ Erlang's wx, has 8,500.
 MOST_BYTES = 64 << 20
 """Memory of all tables. Beyond it, the host not met for longest is forgotten; the store may still have it."""
 
+BYTES_AT_ONCE = 1 << 18
+"""Memory of the tables that are stored with each batch of pages, though their hosts have grown little.
+
+So a crawl of one site that is killed has counted the pages that it has stored. Packing the tables takes some
+milliseconds.
+"""
+
 _FEWEST_CELLS = 1 << 10
 _MOST_CELLS = 1 << 17
 _HEAD = Struct("<IIII")
@@ -230,9 +237,19 @@ class DocumentFrequencies:
         return True
 
     def to_store(self, *, all_changed: bool = False) -> Iterator[tuple[str, int, bytes]]:
-        """Host, pages and counts of the hosts that have grown by half since they were stored, or at all."""
-        for host, known in list(self._hosts.items()):
+        """Host, pages and counts of the hosts that have grown by half since they were stored.
+
+        ``all_changed``: of all that have grown. Else the hosts met last are among them if they have grown at
+        all, as long as their tables have ``BYTES_AT_ONCE`` together.
+        """
+        room = BYTES_AT_ONCE
+        for host, known in reversed(list(self._hosts.items())):
             stored = self._stored_pages.get(host, 0)
-            if known.pages > stored and (all_changed or known.pages >= stored + max(RARE_PAGES, stored // 2)):
-                self._stored_pages[host] = known.pages
-                yield host, known.pages, known.to_bytes()
+            if known.pages <= stored:
+                continue
+            if not all_changed and known.pages < stored + max(RARE_PAGES, stored // 2):
+                if known.nbytes > room:
+                    continue
+                room -= known.nbytes
+            self._stored_pages[host] = known.pages
+            yield host, known.pages, known.to_bytes()

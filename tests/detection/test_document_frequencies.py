@@ -192,7 +192,8 @@ class TestStored:
         with pytest.raises(ValueError, match="document frequencies of 0 and 0 cells"):
             HostFrequencies.from_bytes(1, zlib.compress(bytes(2**28)))
 
-    def test_hosts_are_stored_when_they_have_grown(self) -> None:
+    def test_large_hosts_are_stored_when_they_have_grown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(document_frequencies, "BYTES_AT_ONCE", 0)
         frequencies = DocumentFrequencies()
         stored = []
         for number in range(1, 43):
@@ -205,7 +206,20 @@ class TestStored:
         assert HostFrequencies.from_bytes(pages, data).counts(random_keys(10, 42)).tolist() == [1] * 10
         assert list(frequencies.to_store(all_changed=True)) == []
 
-    def test_what_the_store_had_is_not_stored_again(self) -> None:
+    def test_of_hosts_that_grow_slowly_the_last_ones_are_stored(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(document_frequencies, "BYTES_AT_ONCE", 2 * HostFrequencies().nbytes)
+        frequencies = DocumentFrequencies()
+        for number, host in enumerate("abcba"):
+            frequencies.count(host, random_keys(10, number), none())
+
+        assert [(host, pages) for host, pages, _ in frequencies.to_store()] == [("a", 2), ("b", 2)]
+        assert [(host, pages) for host, pages, _ in frequencies.to_store()] == [("c", 1)]
+        assert list(frequencies.to_store()) == []
+
+    def test_what_the_store_had_is_not_stored_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(document_frequencies, "BYTES_AT_ONCE", 0)
         known, frequencies = HostFrequencies(pages=100), DocumentFrequencies()
         assert frequencies.put(HOST, known)
         assert frequencies.of(HOST) is known

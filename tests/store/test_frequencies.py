@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sqlalchemy as sa
 
+from neardup.detection import document_frequencies as counting
 from neardup.detection.document_frequencies import (
     MOST_BYTES,
     Counts,
@@ -86,9 +87,12 @@ class TestStored:
             "x" * 255: 4,
         }
 
-    def test_what_grows_is_stored_while_the_crawl_runs(self, store: Store) -> None:
+    def test_what_grows_is_stored_while_the_crawl_runs(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         from neardup.store.writer import Writer
 
+        monkeypatch.setattr(counting, "BYTES_AT_ONCE", 0)
         counted = learned({"a.example": 12, "b.example": 2})
         writer = Writer(store, store.begin_crawl(spider="s", settings={}), frequencies=counted)
         writer.put(page(1, "http://a.example/"))
