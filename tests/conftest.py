@@ -13,7 +13,7 @@ from neardup.fingerprint.scheme import Scheme
 from neardup.store.store import Store
 from tests.support.crawl_parts import stop_all
 from tests.support.crawling import Site, serve
-from tests.support.databases import MYSQL_SLOWLY, database_url, new_database
+from tests.support.databases import SERVERS_SLOWLY, database_url, new_database
 from tests.support.places import ROOT
 from tests.support.stores import upgraded
 
@@ -62,7 +62,7 @@ def store(database_url: str) -> Iterator[Store]:
         stop_all()
 
 
-@pytest.fixture(params=MYSQL_SLOWLY[1:])
+@pytest.fixture(params=SERVERS_SLOWLY[1:])
 def server_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """URL of a database with its tables made, on each kind of server but SQLite in turn."""
     with new_database(request.param, tmp_path) as url:

@@ -499,9 +499,10 @@ class Detector:
         return self._decided(page, reading, row) or self._search(page, standing, reading, digest, row)
 
     def _search(self, page: Address, standing: int, reading: Reading, digest: int, row: int) -> Found | None:
-        """The canonical page that a page had before, if it still holds; else one of its very text.
+        """A canonical page of the very text, the one that the page had before if it is one of these.
 
-        Else it is one that the index proposes (PSM_F). Unless the proposed page is confirmed and nearly the
+        Else it is the canonical page that the page had before, if that still holds. Else it is one that the
+        index proposes (PSM_F). Unless the proposed page is confirmed and nearly the
         same, all pages within ``max_distance`` are asked for (PSM_A). The page that resembles this page most
         is then taken.
         """
@@ -511,12 +512,12 @@ class Detector:
         comparison = self.verifier.comparison(page, reading)
         # What is found so is not looked for in the index, nor counted as found there.
         copies = self.exact_copies(page, query.value, reading.sketch, digest)
-        if standing not in copies and standing != NONE and self.pages.canonical[standing] == standing:
+        if copies:
+            return Found(standing if standing in copies else copies[0], 0, 1.0, Evidence.TEXT)
+        if standing != NONE and self.pages.canonical[standing] == standing:
             distance = hamming.distance(self.pages.values[standing], query.value)
             if found := comparison.confirmed(np.array([[standing, distance]], dtype=np.int64)):
                 return found
-        if copies:
-            return Found(standing if standing in copies else copies[0], 0, 1.0, Evidence.TEXT)
         match = self.index.find_first(query)
         if self.recall is not None:
             self.recall.query_answered(query.value, match, rows=len(self.pages), row=row)

@@ -21,7 +21,7 @@ from neardup.store.store import Store
 from neardup.store.url_rules import UrlRules
 from neardup.urls.learner import Learner
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
-from tests.support.databases import MYSQL_SLOWLY, new_database
+from tests.support.databases import SERVERS_SLOWLY, new_database
 from tests.support.stores import SHOPS, rules_of, taught, upgraded, write
 from tests.support.verdicts import page
 
@@ -36,7 +36,7 @@ HOST = "a.example"
 SID = Rule(HOST, Slot.PARAMETER, "sid")
 
 
-@pytest.fixture(params=MYSQL_SLOWLY)
+@pytest.fixture(params=SERVERS_SLOWLY)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A store with what a crawl has learned of two hosts, on each kind of server in turn."""
     with new_database(request.param, tmp_path) as url:

@@ -102,11 +102,23 @@ class TestStanding:
             remembered(first.examine_text("u", APPLE)),
             remembered(first.examine_text("v", edited(APPLE))),
         ]
+        other = remembered(detector().examine_text("other", edited(APPLE, 2)))._replace(page_id=3)
+        one = detector()
+        one.restore([*pages, other])
+
+        assert one.examine_text("v", edited(APPLE)).canonical_url == "u"
+
+    def test_unless_another_one_has_its_very_text(self) -> None:
+        first = detector()
+        pages = [
+            remembered(first.examine_text("u", APPLE)),
+            remembered(first.examine_text("v", edited(APPLE))),
+        ]
         twin = remembered(detector().examine_text("twin", edited(APPLE)))._replace(page_id=3)
         one = detector()
         one.restore([*pages, twin])
 
-        assert one.examine_text("v", edited(APPLE)).canonical_url == "u"
+        assert one.examine_text("v", edited(APPLE)).canonical_url == "twin"
         assert one.examine_text("w", edited(APPLE)).canonical_url == "twin"
 
     def test_a_canonical_page_that_changes_is_not_found_by_its_old_text(self) -> None:

@@ -13,26 +13,15 @@ from neardup.detection.rule import Evidence, Rule
 from neardup.store import deciding
 from neardup.store.deciding import Overtaken, Refused
 from tests.support.crawl_parts import TEXT, Process
-from tests.support.databases import SERVERS_SLOWLY, new_database
 from tests.support.stores import kinds, relations, relations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from neardup.store.store import Store
 
 RULE = Rule(8)
 A, B, C, D = (f"http://a.example/{name}" for name in "abcd")
 OTHER = " ".join(f"other{number}" for number in range(200))
 TEXTS = {A: TEXT, B: f"{TEXT} b", C: f"{TEXT} c", D: OTHER}
-
-
-@pytest.fixture(params=SERVERS_SLOWLY)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """As everywhere, but with the servers among the slow tests."""
-    with new_database(request.param, tmp_path) as url:
-        yield url
 
 
 def key(url: str) -> bytes:

@@ -27,9 +27,9 @@ SERVERS = {
 }
 BACKENDS = ("sqlite", *SERVERS)
 MYSQL_SLOWLY = ("sqlite", "postgresql", pytest.param("mysql", marks=pytest.mark.slow))
-"""For tests of SQL itself: the third kind of server would add a minute to those that are not slow."""
+"""For the first tests of SQL itself: more of them would add minutes to those that are not slow."""
 SERVERS_SLOWLY = ("sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS))
-"""For all other tests: on a server they take long, and say little of SQL that the store's tests do not."""
+"""For all other tests. A database of a server is made and dropped for each, which takes half a second."""
 
 
 @contextmanager
