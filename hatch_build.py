@@ -11,6 +11,7 @@ In the environment, ``NEARDUP_BOUNDSCHECK=1`` builds with every access to an arr
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import platform
 import shutil
@@ -20,6 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import Cython
 import lxml
 from Cython.Build import cythonize
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -69,10 +71,8 @@ class NativeCore(BuildHookInterface[Any]):
 
 def build_in_place() -> str:
     """Put the modules beside their sources; returns what :func:`build` records."""
-    # C and object files are kept for the next time, since a timestamp tells which are up to date. Those of
-    # another kind of build differ.
     kind = "-checked" * CHECKED + f"-sanitized-{Path(os.environ.get('CC', 'cc')).name}" * SANITIZED
-    modules, record = build(ROOT / "build" / f"native{kind}")
+    modules, record = _built(ROOT / "build" / f"native{kind}")
     for old in (ROOT / "neardup").rglob(f"*{SUFFIX}"):
         if old.relative_to(ROOT).as_posix() not in modules:
             old.unlink()
@@ -83,6 +83,35 @@ def build_in_place() -> str:
         fresh.replace(ROOT / name)
     (ROOT / RECORD).write_text(f"{record}\n")
     return record
+
+
+def _built(folder: Path) -> tuple[dict[str, Path], str]:
+    """What :func:`build` gives, of the modules in the folder if they are of the same sources.
+
+    Timestamps would not tell: pip builds with an lxml of its own, which is always newer than the modules.
+    """
+    library, known = folder / "lib", folder / "sources"
+    of_sources = _digest_of_sources()
+    if known.exists():
+        digest, *names = known.read_text().splitlines()
+        if digest == of_sources:
+            return {name: library / name for name in names}, f"yes {SUFFIX}"
+        known.unlink()
+    modules, record = build(folder)
+    if modules:
+        known.write_text("\n".join([of_sources, *modules]))
+    return modules, record
+
+
+def _digest_of_sources() -> str:
+    """Of all that the modules are made of: sources, this file, Cython, lxml, Python and the compiler."""
+    digest = hashlib.sha256(
+        f"{Cython.__version__} {lxml.__version__} {SUFFIX} {os.environ.get('CC')}".encode()
+    )
+    sources = [path for kind in ("*.pyx", "*.pxd", "*.h") for path in (ROOT / "neardup").rglob(kind)]
+    for path in sorted([*sources, Path(__file__)]):
+        digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def build(folder: Path) -> tuple[dict[str, Path], str]:
