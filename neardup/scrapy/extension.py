@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from neardup import native
-from neardup.address import Address, host_of, may_be_one_site, page_url
+from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
@@ -30,7 +30,7 @@ from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is
 from neardup.scrapy.outcomes import Outcomes
 from neardup.scrapy.page_links import PageLinkRecord
 from neardup.scrapy.policy import Policy
-from neardup.scrapy.predictions import Predictions
+from neardup.scrapy.predictions import GONE, Predictions
 from neardup.scrapy.probes import Probes
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.refusal import told_in_a_line
@@ -63,8 +63,6 @@ _POLL_SECONDS = 0.05
 
 _SLICE_SECONDS = 0.05
 """How long the event loop is kept busy at a time with judging all again."""
-
-_GONE_STATUSES = {404, 410}
 
 
 class NearDuplicates:
@@ -232,9 +230,8 @@ class NearDuplicates:
 
     def response_received(self, response: Response, request: Request) -> None:
         """Notice pages that are there no longer, whether or not their responses get as far as a callback."""
-        if not 200 <= response.status < 300:
-            self.predictions.learner.answered(page_url(request.url))
-        if response.status in _GONE_STATUSES and request.meta.get("neardup") is not False:
+        self.predictions.answered(request, response.status)
+        if response.status in GONE and request.meta.get("neardup") is not False:
             verdict = self.detector.gone(response.url)
             if verdict is not None:
                 self.record(verdict)

@@ -25,6 +25,7 @@ from neardup.urls.copies import Copies
 from neardup.urls.dropping import is_explored, is_still_sure, may_drop
 from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
+from neardup.urls.missing import MissingPages
 from neardup.urls.rules import Rule, Slot
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ BANDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 """Least probability of each band of deferred requests. A request is put back only into a later band than the
 one that it comes from, so at most so many times.
 """
+
+GONE = frozenset({404, 410})
+"""The statuses of a page that is not there."""
 
 MOST_DROPPED = 20_000
 """Requests that are kept to be made if the prediction goes wrong, some 30 MB."""
@@ -97,6 +101,7 @@ class Predictions:
         self._copies = Copies()
         self._leads = Leads()
         self._links = LinksOfDuplicates()
+        self._missing = MissingPages()
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
         self._outdated: set[tuple[int, int]] = set()
@@ -163,6 +168,14 @@ class Predictions:
             return []
         unlike = self.learner.observe(verdict.url, cluster)
         return [*self._moved_up(unlike), *self._no_copies(unlike)]
+
+    def answered(self, request: Request, status: int) -> None:
+        """Learn from the status of an answer, before its page is judged, if it has one."""
+        url, is_there = page_url(request.url), 200 <= status < 300
+        if not is_there:
+            self.learner.answered(url)
+        if is_there or status in GONE:
+            self._missing.answered(url, is_missing=not is_there)
 
     def look_at(self, request: Request) -> Request | None:
         """What is to be done with a request that leaves the queue: a request to put back; None: it is made.
@@ -421,13 +434,17 @@ class Predictions:
     def _band_of(self, request: Request, prediction: Prediction | None) -> int:
         """The band that a request waits in by what is known of it; 0: none.
 
-        A link of a duplicate, of whose URL nothing is known, is as likely a copy as other such links were. A
-        link that a sample of the audit led to does not wait: its page tells about the sample.
+        A link of a duplicate, of whose URL nothing is known, is as likely a copy as other such links were. Or
+        it is as likely to be missing as other pages of its folder, if that is likelier.
+
+        A link that a sample of the audit led to does not wait: its page tells about the sample.
         """
         if prediction is not None:
             probability = prediction.probability
         elif CLUSTER in request.meta and AUDITED not in request.meta:
-            probability = self._links.share(host_of(request.url))
+            probability = max(
+                self._links.share(host_of(request.url)), self._missing.share(page_url(request.url))
+            )
         else:
             return 0
         return OF_DUPLICATES + bisect_right(BANDS, probability)

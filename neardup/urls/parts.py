@@ -36,7 +36,9 @@ class Parts:
 
     ``origin`` is scheme, host and port. ``segments`` are those of the path without its first slash, the last
     of them the file ("" after a slash). ``parameters`` are pairs of a name and the text of the parameter.
-    Those of the path (``;name=value`` at its end) have a ``;`` before the name.
+
+    Parameters of the path (``;name=value`` at its end) have a ``;`` before the name. Those of a query stand
+    between ``&``, or between ``;`` if there is no ``&`` and each of them has a value.
     """
 
     origin: str
@@ -74,11 +76,18 @@ def parts_of(url: str) -> Parts | None:
     path, *of_path = split.path.removeprefix("/").split(";")
     segments = tuple(path.split("/"))
     pairs = [(f";{pair.partition('=')[0]}", f";{pair}") for pair in of_path]
-    pairs += [(pair.partition("=")[0], pair) for pair in split.query.split("&") if pair]
+    pairs += [(pair.partition("=")[0], pair) for pair in _pairs(split.query)]
     if not host or len(segments) > MOST_SEGMENTS or len(pairs) > MOST_PARAMETERS:
         return None
     origin = f"{split.scheme}://{host}" if port is None else f"{split.scheme}://{host}:{port}"
     return Parts(origin, host, segments, tuple(pairs))
+
+
+def _pairs(query: str) -> list[str]:
+    pairs = query.split(";") if "&" not in query else []
+    if not all("=" in pair for pair in pairs):
+        pairs = []
+    return [pair for pair in pairs or query.split("&") if pair]
 
 
 def without_alias(url: str) -> str:

@@ -38,7 +38,8 @@ class Proposal(NamedTuple):
 
 
 def text_of(segments: tuple[str, ...], parameters: tuple[tuple[str, str], ...]) -> str:
-    """Path and parameters of a URL as it is written, in the order of the parts.
+    """Path and parameters of a URL as it is written, in the order of the parts, with ``&`` between those of
+    a query.
 
     >>> text_of(("a", "b"), ((";v", ";v=1"), ("x", "x=2"), ("y", "y")))
     '/a/b;v=1?x=2&y'

@@ -111,6 +111,22 @@ def put_back(decided: Request | None) -> Request:
     return decided
 
 
+def test_links_of_duplicates_wait_longest_where_pages_are_missing() -> None:
+    of = predictions()
+    for number in range(60):
+        of.answered(Request(f"{SITE}/fr/{number}"), 404)
+        of.answered(Request(f"{SITE}/en/{number}"), 200)
+        of.answered(Request(f"{SITE}/de/{number}"), 500)
+
+    bands = {
+        folder: put_back(of.look_at(link(f"{SITE}/{folder}/new", meta={CLUSTER: 1}))).meta[BAND]
+        for folder in ("fr", "en", "de")
+    }
+    assert bands["en"] == bands["de"] < bands["fr"]
+
+    assert of.look_at(link(f"{SITE}/fr/other")) is None  # no duplicate has it
+
+
 def stat(of: Predictions, name: str) -> int:
     return int(of.crawler.stats.get_value(f"neardup/predicted{name}", 0))
 

@@ -43,6 +43,25 @@ def test_broken_percent_encoding_is_kept_as_it_is() -> None:
     assert parts.parameters == (("%", "%=%e9"), ("b", "b"))
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("p=lore.git;a=tree;hb=HEAD", ["p", "a", "hb"]),
+        ("C=N;O=D", ["C", "O"]),
+        ("a=1;b=2&c=3", ["a", "c"]),
+        ("a=1&amp;b=2", ["a", "amp;b"]),
+        ("a=x;y", ["a"]),
+        ("a=1;", ["a"]),
+        (";", [";"]),
+    ],
+)
+def test_parameters_of_a_query_stand_between_semicolons_too(query: str, names: list[str]) -> None:
+    parts = parts_of(f"http://a.example/?{query}")
+
+    assert parts is not None
+    assert [name for name, _ in parts.parameters] == names
+
+
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_has_parts_or_none(path: str, query: str) -> None:
     for url in (path, f"http://a.example/{path}", f"http://a.example/{path}?{query}", f"http://{path}/"):
