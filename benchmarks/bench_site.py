@@ -8,8 +8,9 @@ out, such as numbers of visits. Then it is crawled with each action, so many tim
 The *main text* of a page is the text of the elements of ``--main``, without what the pattern of ``--mask``
 matches: dates, tokens. The names of images and the data for scripts (JSON) count with it. A main text is
 lost if the crawl without the add-on has it in an item, and no item of the other crawl has the same words, in
-whatever order. The worst losses are listed with the nearest main text that was got, by the resemblance of
-their shingles. ``--deny`` is a pattern of URLs that no crawl follows.
+whatever order. Where the other crawl did not ask for that page, the main text is *not reached*. For
+``--most`` may have ended the crawl before. The worst losses are listed with the nearest main text that was
+got, by the resemblance of their shingles. ``--deny`` is a pattern of URLs that no crawl follows.
 
 *99 %*: requests until the items had 99 % of the main texts of the crawl without the add-on.
 """
@@ -23,10 +24,11 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import scrapy
+from scrapy import signals
 from scrapy.linkextractors import LinkExtractor
 
 from benchmarks.bench_latency import table
@@ -39,6 +41,7 @@ from tests.support.crawling import crawl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 SHARE = 0.99
@@ -57,7 +60,17 @@ class SiteSpider(scrapy.Spider):
         self.start_urls = [start]
         self._main = main
         self._mask = re.compile(mask) if mask else None
+        self.fetched: set[str] = set()
         self._links = LinkExtractor(allow_domains=[urlsplit(start).netloc], deny=deny or ())
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.note, signal=signals.response_received)
+        return spider
+
+    def note(self, response: Response) -> None:
+        self.fetched.add(response.url)
 
     def parse(self, response: Response, **_: Any) -> Iterator[Any]:
         if not isinstance(response, scrapy.http.HtmlResponse):
@@ -81,11 +94,12 @@ class SiteSpider(scrapy.Spider):
 
 @dataclass
 class Got:
-    """What a crawl brought: items in their order, stats, and seconds."""
+    """What a crawl brought: items in their order, stats, seconds, and the URLs that answered."""
 
     items: list[dict[str, Any]]
     stats: dict[str, Any]
     seconds: float
+    fetched: set[str]
 
     @property
     def mains(self) -> dict[str, dict[str, Any]]:
@@ -119,11 +133,13 @@ def crawled(arguments: argparse.Namespace, settings: dict[str, Any]) -> Got:
         mask=arguments.mask,
         deny=arguments.deny,
     )
-    return Got(done.items, done.stats, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    assert isinstance(done.crawler.spider, SiteSpider)
+    return Got(done.items, done.stats, seconds, done.crawler.spider.fetched)
 
 
 def lost_of(reference: Got, got: Got) -> list[tuple[float, str, str]]:
-    """What is lost, the worst first: the resemblance of the nearest main text, the two URLs."""
+    """What is lost or not reached, the worst first: the resemblance of the nearest main text, two URLs."""
     mains = got.mains
     had = {item["url"]: _shingles(item["main"]) for item in mains.values()}
     lost = []
@@ -145,15 +161,17 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[at : at + _SHINGLE]) for at in range(max(1, len(words) - _SHINGLE + 1)))
 
 
-def row_of(name: str, reference: Got, got: Got, lost: int) -> list[object]:
+def row_of(name: str, reference: Got, got: Got, lost: list[tuple[float, str, str]]) -> list[object]:
     stats = got.stats
+    reached = sum(url in got.fetched for _, url, _ in lost)
     until = got.requests_until(SHARE, reference.mains)
     return [
         name,
         stats["downloader/request_count"],
         len(got.items),
         len(got.mains),
-        lost,
+        reached,
+        len(lost) - reached,
         "–" if until is None else until,
         stats.get("neardup/duplicates", 0),
         stats.get("neardup/items_dropped", 0),
@@ -181,7 +199,7 @@ def main() -> None:
     assert reference.items, f"{arguments.url} has no HTML page"
     stays = again.mains
     reference.items = [item for item in reference.items if _words_of(item) in stays]
-    rows = [row_of("without", reference, reference, 0)]
+    rows = [row_of("without", reference, reference, [])]
     named: list[list[object]] = []
     for action in arguments.actions.split(","):
         with tempfile.TemporaryDirectory() as folder:
@@ -195,8 +213,9 @@ def main() -> None:
                 got = crawled(arguments, settings)
                 lost = lost_of(reference, got)
                 name = f"{action}, crawl {number}"
-                rows.append(row_of(name, reference, got, len(lost)))
-                named += [[name, f"{near:.3f}", url, other] for near, url, other in lost[:_NAMED]]
+                rows.append(row_of(name, reference, got, lost))
+                reached = [one for one in lost if one[1] in got.fetched]
+                named += [[name, f"{near:.3f}", url, other] for near, url, other in reached[:_NAMED]]
     give(report(arguments, len(reference.items), rows, named), arguments.out)
 
 
@@ -206,8 +225,8 @@ def report(arguments: argparse.Namespace, pages: int, rows: list[list[object]], 
     )
     command = f"python -m benchmarks.bench_site {arguments.url}{options}"
     columns = (
-        "crawl", "requests", "items", "main texts", "lost", "99 %", "duplicates", "dropped", "skipped",
-        "end", "s",
+        "crawl", "requests", "items", "main texts", "lost", "not reached", "99 %", "duplicates", "dropped",
+        "skipped", "end", "s",
     )  # fmt: skip
     lines = [
         "# A site that runs",

@@ -43,7 +43,7 @@ VERBS = {
     ),
     "rules": Verb(
         "neardup.cli.url_rules",
-        "what was learned of URLs: list, show, pin, ban, revoke, export and import rules",
+        "what was learned of URLs: lists the rules; show, pin, ban, revoke, export and import are its verbs",
     ),
     "decisions": Verb(
         "neardup.cli.decisions",

@@ -35,7 +35,7 @@ class Content(NamedTuple):
 
 
 class Had:
-    """What pages had, by cluster, and links of the pages whose callbacks this crawl has called."""
+    """What pages had, by cluster, and the links of pages whose items were kept, or callbacks called."""
 
     def __init__(self, expects_copy: Callable[[str], bool]) -> None:
         """``expects_copy`` tells of a URL whether its page is next to surely a copy."""
@@ -43,6 +43,7 @@ class Had:
         self._holders: dict[int, int] = {}
         self._names: set[int] = set()
         self._links: set[int] = set()
+        self._links_kept: set[int] = set()
 
     def content(self, response: Response) -> Content:
         """What a page has beside its text."""
@@ -80,14 +81,28 @@ class Had:
             self._holders.clear()
         self._holders.setdefault(_whole(content, verdict), verdict.page_id)
 
+    def lists_more(self, response: Response) -> bool:
+        """Whether a page has links that no page had whose items were kept: a list has other rows then.
+
+        Of a long list in another order, all but a few rows may be those of a list that the crawl has had.
+        """
+        return self._has_other_links(response, self._links_kept)
+
+    def listed(self, response: Response) -> None:
+        """Take note of the links of a page whose items are kept."""
+        self._new(self._links_kept, map(hash, self._links_of(response)))
+
     def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.
 
-        Links must have been met, or their pages must be copies next to surely. Even under the very text of
-        another page, links may lead to other versions of pages.
+        Even under the very text of another page, links may lead to other versions of pages.
         """
+        return self._has_other_links(response, self._links)
+
+    def _has_other_links(self, response: Response, met: set[int]) -> bool:
+        """Whether not all links have been met; the pages of the others may be copies next to surely."""
         own = self._links_of(response)
-        return any(hash(link) not in self._links and not self._expects_copy(link) for link in own)
+        return any(hash(link) not in met and not self._expects_copy(link) for link in own)
 
     def heard(self, response: Response) -> None:
         """Take note of the links of a page whose callback is called."""

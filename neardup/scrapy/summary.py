@@ -77,6 +77,8 @@ def _duplicates(stats: Mapping[str, Any]) -> str:
 
 def _links(stats: Mapping[str, Any]) -> str:
     told = f"{_count(stats, 'links_deferred'):,} deferred, {_count(stats, 'links_withheld'):,} not followed"
+    if _count(stats, "links_withheld") and not _count(stats, "lost_candidates"):
+        told += " (other pages have them all)"
     if _count(stats, "links_undeferred"):
         told += f", {_count(stats, 'links_undeferred'):,} made at once after all"
     if _count(stats, "exhausted"):

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 ACTIONS = ["drop", "skip"]
+BREADTH_FIRST = {
+    "DEPTH_PRIORITY": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
 PHOTOS = 20
 
 
@@ -192,6 +196,22 @@ class TestPagesOfOneText:
             site.pages[page] = Page(f"<title>Photo</title><p>{WORDS}</p>{image}".encode())
 
         assert self.crawled(site, settings, action) == {"/", *pages}
+
+    def test_lists_of_other_rows(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        """Of a hundred rows, one is another; and a list whose rows stand on lists before is dropped."""
+        rows = [f"<li><a href='/row/{number}'>{prose(number, 12)}</a>" for number in range(101)]
+        lists = {"/a": rows[:100], "/b": rows[1:], "/c": [*rows[1:50], *rows[51:], rows[50]]}
+        texts = [f"/text/{number}" for number in range(KNOWN_PAGES)]
+        site.add("/", OTHER, *texts, *lists)
+        for text in texts:
+            body = f"<title>{text}</title><h1>{prose(text, 3)}</h1><p>{prose(text, 100)}</p>"
+            site.pages[text] = Page(body.encode())
+        for path, listed in lists.items():
+            site.pages[path] = Page(f"<title>All rows</title><h1>All rows</h1>{''.join(listed)}".encode())
+
+        crawled = self.crawled(site, settings | {"CONCURRENT_REQUESTS": 1, **BREADTH_FIRST}, action)
+
+        assert {"/", *texts, "/a", "/b"} == crawled
 
     def test_copies_are_dropped_all_the_same(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Session ids in addresses of images and pages, and a file's."""
