@@ -39,6 +39,7 @@ BASELINE = ["-msse4.2", "-mpopcnt"] if platform.machine().lower() in {"x86_64", 
 """Instructions that every server of the last ten years has (x86-64-v2). ``neardup/fingerprint/_bits.h`` takes
 wider ones where they are.
 """
+_SOURCES = ("*.pyx", "*.pxd", "*.h")
 SHARED = "neardup._cyutility"
 """What Cython needs for arrays, in one module. Otherwise it would be half of the code of most modules."""
 
@@ -91,25 +92,31 @@ def _built(folder: Path) -> tuple[dict[str, Path], str]:
     Timestamps would not tell: pip builds with an lxml of its own, which is always newer than the modules.
     """
     library, known = folder / "lib", folder / "sources"
-    of_sources = _digest_of_sources()
+    made_of = [_digest_of_tools(), _digest_of_sources()]
     if known.exists():
-        digest, *names = known.read_text().splitlines()
-        if digest == of_sources:
-            return {name: library / name for name in names}, f"yes {SUFFIX}"
+        tools, sources, *names = known.read_text().splitlines()
+        modules = {name: library / name for name in names}
+        if [tools, sources] == made_of and all(path.exists() for path in modules.values()):
+            return modules, f"yes {SUFFIX}"
         known.unlink()
+        if tools != made_of[0]:
+            shutil.rmtree(folder)  # its timestamps tell of sources alone
     modules, record = build(folder)
     if modules:
-        known.write_text("\n".join([of_sources, *modules]))
+        known.write_text("\n".join([*made_of, *modules]))
     return modules, record
 
 
+def _digest_of_tools() -> str:
+    """Of what makes modules of sources: Cython, lxml, Python, the command of the compiler, and this file."""
+    variables = [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
+    told = f"{Cython.__version__} {lxml.__version__} {SUFFIX} {variables}"
+    return hashlib.sha256(told.encode() + Path(__file__).read_bytes()).hexdigest()
+
+
 def _digest_of_sources() -> str:
-    """Of all that the modules are made of: sources, this file, Cython, lxml, Python and the compiler."""
-    digest = hashlib.sha256(
-        f"{Cython.__version__} {lxml.__version__} {SUFFIX} {os.environ.get('CC')}".encode()
-    )
-    sources = [path for kind in ("*.pyx", "*.pxd", "*.h") for path in (ROOT / "neardup").rglob(kind)]
-    for path in sorted([*sources, Path(__file__)]):
+    digest = hashlib.sha256()
+    for path in sorted(path for kind in _SOURCES for path in (ROOT / "neardup").rglob(kind)):
         digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 

@@ -10,7 +10,7 @@ from scrapy.http import HtmlResponse
 
 from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
-from neardup.text.anchors import links
+from neardup.text.anchors import anchor_texts, links
 from neardup.text.beside import beside, data, title
 from neardup.text.media import words_not_shown
 
@@ -28,14 +28,14 @@ forgotten: then fewer pages are dropped, and none is lost.
 
 
 class Content(NamedTuple):
-    """What a page has beside its text: names of media and files, and what is not shown."""
+    """What a page has beside its text: names of media and files, and what is not shown or leads elsewhere."""
 
     names: frozenset[str]
     told: frozenset[str]
 
 
 class Had:
-    """What pages had, by cluster, and the links of pages whose items were kept, or callbacks called."""
+    """What pages had, by cluster, and links of the pages whose callbacks this crawl has called."""
 
     def __init__(self, expects_copy: Callable[[str], bool]) -> None:
         """``expects_copy`` tells of a URL whether its page is next to surely a copy."""
@@ -43,7 +43,6 @@ class Had:
         self._holders: dict[int, int] = {}
         self._names: set[int] = set()
         self._links: set[int] = set()
-        self._links_kept: set[int] = set()
 
     def content(self, response: Response) -> Content:
         """What a page has beside its text."""
@@ -53,13 +52,15 @@ class Had:
         names = beside(response.url, root, links(response.url, root), _requested(response))
         told = {f"title {title(root)}", *(f"data {each}" for each in data(root))}
         told.update(f"word {each}" for each in words_not_shown(response.url, root))
+        told.update(f"anchor {each}" for each in anchor_texts(root))
         return Content(frozenset(names), frozenset(told))
 
     def has_more(self, content: Content, verdict: Verdict) -> bool:
         """Whether a page has something beside its text that no page of its cluster had; from now on one has.
 
-        Media, files, the title, data for scripts and words that are not shown count. If people have said that
-        the page is a copy, only media and files do.
+        Media, files, the title, data for scripts and words that are not shown count. The texts of anchors do,
+        too: of a list of a hundred rows, one row may be another. If people have said that the page is a copy,
+        only media and files count.
         """
         has_more = self._new(self._names, self._of_cluster(verdict, content.names))
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))
@@ -81,28 +82,14 @@ class Had:
             self._holders.clear()
         self._holders.setdefault(_whole(content, verdict), verdict.page_id)
 
-    def lists_more(self, response: Response) -> bool:
-        """Whether a page has links that no page had whose items were kept: a list has other rows then.
-
-        Of a long list in another order, all but a few rows may be those of a list that the crawl has had.
-        """
-        return self._has_other_links(response, self._links_kept)
-
-    def listed(self, response: Response) -> None:
-        """Take note of the links of a page whose items are kept."""
-        self._new(self._links_kept, map(hash, self._links_of(response)))
-
     def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.
 
-        Even under the very text of another page, links may lead to other versions of pages.
+        Links must have been met, or their pages must be copies next to surely. Even under the very text of
+        another page, links may lead to other versions of pages.
         """
-        return self._has_other_links(response, self._links)
-
-    def _has_other_links(self, response: Response, met: set[int]) -> bool:
-        """Whether not all links have been met; the pages of the others may be copies next to surely."""
         own = self._links_of(response)
-        return any(hash(link) not in met and not self._expects_copy(link) for link in own)
+        return any(hash(link) not in self._links and not self._expects_copy(link) for link in own)
 
     def heard(self, response: Response) -> None:
         """Take note of the links of a page whose callback is called."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from neardup.detection.endless import EndlessWatch
-from neardup.detection.rule import Evidence
 from neardup.scrapy.links import AGAIN, Links, PageLinks, carries_values
 from neardup.scrapy.options import Action
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
     from neardup.scrapy.had import Content, Had
 
 
-_SAME_TEXT = frozenset({Evidence.TEXT, Evidence.DECISION})
-"""Why nothing of a duplicate's text is new: it is the very text, or people have said that it is a copy."""
-
-
 class Policy:
     """Decides by ``NEARDUP_ACTION``, for one crawl.
 
@@ -32,7 +27,6 @@ class Policy:
       has had the content.
     - The cluster is none that gathers pages from many addresses, as walls and empty pages do.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
-    - The page has the text of another one, or all of its links stand on pages that kept their items.
     - Its request carries no values of an item that the page is to complete.
     - The page can be fetched again, and is not fetched a second time because it had lost its items in error.
     """
@@ -59,8 +53,6 @@ class Policy:
         if holder is not None and verdict.is_duplicate:
             self._holders[response] = holder
         has_more = self.had.has_more(content, verdict)
-        if verdict.is_duplicate and holder is None and verdict.evidence not in _SAME_TEXT:
-            has_more = has_more or self.had.lists_more(response)
         if has_more or (request is not None and (carries_values(request) or not _can_be_repeated(request))):
             self.keep(response)
 
@@ -74,7 +66,6 @@ class Policy:
         if self.had is None or content is None or verdict is None or verdict.page_id is None:
             return
         self.had.keep(content, verdict)
-        self.had.listed(response)
 
     def drops_items(self, verdict: Verdict | None, response: Response | None = None) -> bool:
         """Whether the items of a page are dropped; the page of an item that is judged has no response."""

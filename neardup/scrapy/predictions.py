@@ -20,12 +20,12 @@ from neardup.scrapy.links import AUDITED, BAND, CLUSTER, OF_DUPLICATES, PREDICTE
 from neardup.scrapy.options import Predict
 from neardup.scrapy.schedulers import can_be_audited, has_priorities, is_of_scrapy
 from neardup.scrapy.set_aside import SetAside
+from neardup.urls.absent import AbsentPages
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
 from neardup.urls.dropping import is_explored, is_still_sure, may_drop
 from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
-from neardup.urls.missing import MissingPages
 from neardup.urls.rules import Rule, Slot
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Predictions:
         self._copies = Copies()
         self._leads = Leads()
         self._links = LinksOfDuplicates()
-        self._missing = MissingPages()
+        self._absent = AbsentPages()
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
         self._outdated: set[tuple[int, int]] = set()
@@ -174,8 +174,9 @@ class Predictions:
         url, is_there = page_url(request.url), 200 <= status < 300
         if not is_there:
             self.learner.answered(url)
-        if is_there or status in GONE:
-            self._missing.answered(url, is_missing=not is_there)
+        is_page = request.method == "GET" and request.meta.get("neardup") is not False
+        if is_page and self.predict is not Predict.OFF and (is_there or status in GONE):
+            self._absent.answered(url, is_missing=not is_there)
 
     def look_at(self, request: Request) -> Request | None:
         """What is to be done with a request that leaves the queue: a request to put back; None: it is made.
@@ -443,7 +444,7 @@ class Predictions:
             probability = prediction.probability
         elif CLUSTER in request.meta and AUDITED not in request.meta:
             probability = max(
-                self._links.share(host_of(request.url)), self._missing.share(page_url(request.url))
+                self._links.share(host_of(request.url)), self._absent.share(page_url(request.url))
             )
         else:
             return 0

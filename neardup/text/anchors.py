@@ -51,6 +51,17 @@ def links(url: str, root: etree._Element) -> dict[str, bool]:
     return found
 
 
+def anchor_texts(root: etree._Element) -> set[str]:
+    """The texts of the anchors that have one.
+
+    >>> from lxml import etree
+    >>> anchor_texts(etree.HTML("<a href=/1>Row <b>1</b></a><a href=/2><img src=x></a>"))
+    {'Row 1'}
+    """
+    found = (" ".join("".join(map(str, each.itertext())).split()) for each in root.iter("a"))
+    return {text for text in found if text}
+
+
 @native.twin
 def anchors(root: etree._Element) -> tuple[str | None, bool, dict[str, bool]]:
     """The first ``base`` of a page, whether a ``meta`` says ``nofollow`` of all links, and the links.

@@ -84,10 +84,11 @@ def parts_of(url: str) -> Parts | None:
 
 
 def _pairs(query: str) -> list[str]:
-    pairs = query.split(";") if "&" not in query else []
-    if not all("=" in pair for pair in pairs):
-        pairs = []
-    return [pair for pair in pairs or query.split("&") if pair]
+    pairs = query.split("&")
+    others = query.split(";")
+    if len(pairs) == 1 and all("=" in pair for pair in others if pair):
+        pairs = others
+    return [pair for pair in pairs if pair]
 
 
 def without_alias(url: str) -> str:

@@ -202,7 +202,8 @@ class TestPagesOfOneText:
         rows = [f"<li><a href='/row/{number}'>{prose(number, 12)}</a>" for number in range(101)]
         lists = {"/a": rows[:100], "/b": rows[1:], "/c": [*rows[1:50], *rows[51:], rows[50]]}
         texts = [f"/text/{number}" for number in range(KNOWN_PAGES)]
-        site.add("/", OTHER, *texts, *lists)
+        # All rows have links elsewhere, too: that their texts were had there is no matter.
+        site.add("/", OTHER, *texts, *lists, *(f"/row/{number}" for number in range(101)))
         for text in texts:
             body = f"<title>{text}</title><h1>{prose(text, 3)}</h1><p>{prose(text, 100)}</p>"
             site.pages[text] = Page(body.encode())
@@ -212,6 +213,24 @@ class TestPagesOfOneText:
         crawled = self.crawled(site, settings | {"CONCURRENT_REQUESTS": 1, **BREADTH_FIRST}, action)
 
         assert {"/", *texts, "/a", "/b"} == crawled
+
+    def test_near_copies_with_session_ids_in_links_are_dropped(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        copies = [f"/photo?sid={session}" for session in ("a1", "b2", "c3")]
+        texts = [f"/text/{number}" for number in range(KNOWN_PAGES)]
+        site.add("/", OTHER, *texts, *copies)
+        for text in texts:
+            body = f"<title>{text}</title><h1>{prose(text, 3)}</h1><p>{prose(text, 100)}</p>"
+            site.pages[text] = Page(body.encode())
+        for visits, copy in enumerate(copies):
+            menu = "".join(f"<a href='/{name}{copy[6:]}'>{name}</a> " for name in ("home", "news", "help"))
+            text = f"<p>{WORDS} {prose('more', 200)} viewed {visits} times</p>"
+            site.pages[copy] = Page(f"<title>Photo</title><h1>Photo</h1>{menu}{text}".encode())
+
+        crawled = self.crawled(site, settings | {"CONCURRENT_REQUESTS": 1, **BREADTH_FIRST}, action)
+
+        assert crawled == {"/", *texts, copies[0]}
 
     def test_copies_are_dropped_all_the_same(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Session ids in addresses of images and pages, and a file's."""

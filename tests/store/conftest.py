@@ -25,5 +25,5 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """The tests of the tables, and of what a crawl writes, are not slow on PostgreSQL."""
     if "database_url" in metafunc.fixturenames:
-        is_of_sql = metafunc.module.__name__.endswith(_SQL)
+        is_of_sql = metafunc.module.__name__.rpartition(".")[2] in _SQL
         metafunc.parametrize("database_url", MYSQL_SLOWLY if is_of_sql else SERVERS_SLOWLY, indirect=True)

@@ -52,7 +52,9 @@ def test_broken_percent_encoding_is_kept_as_it_is() -> None:
         ("a=1&amp;b=2", ["a", "amp;b"]),
         ("a=x;y", ["a"]),
         ("a=1;", ["a"]),
-        (";", [";"]),
+        ("p=x;a=tree;", ["p", "a"]),
+        (";", []),
+        ("", []),
     ],
 )
 def test_parameters_of_a_query_stand_between_semicolons_too(query: str, names: list[str]) -> None:

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_PLACES = 10_000
-"""Folders and parameters that are remembered, some 4 MB; the one asked for the longest ago goes first."""
+"""Folders and parameters remembered, 4 to 10 MB. The one that answered the longest ago goes first."""
 
 _FOLDERS = 4
 """Folders of a path, from the top, that count."""
 
-_LEAST_TRIALS = 4
-"""Answers below which a place says nothing."""
+_LEAST_TRIALS = 3.5
+"""Four answers, of which a tally forgets a little; below that a place says nothing."""
 
 _WEIGHT = 1.0
 """Answers that count as half missing before anything is known."""
 
 
-class MissingPages:
+class AbsentPages:
     """How often pages were missing, of one crawl: by folder, and by the value of a parameter."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ def _places(url: str) -> Iterator[tuple[str, str]]:
     """Folders first, the outermost before the others.
 
     >>> [name for _, name in _places("http://a.example/fr/v5/x.html?version=0")]
-    ['/fr/', '/fr/v5/', '?version=0 /fr/v0']
+    ['/fr/', '/fr/v5/', '?version=0 /fr/v5/']
     """
     parts = parts_of(url)
     if parts is None:
@@ -67,7 +67,7 @@ def _places(url: str) -> Iterator[tuple[str, str]]:
     folder = "/"
     for segment in parts.segments[:-1][:_FOLDERS]:
         folder += f"{segment[:MOST_VALUE]}/"
-        yield parts.host, folder
+        yield parts.origin, folder
     for _, pair in parts.parameters:
         if len(pair) <= MOST_VALUE:
-            yield parts.host, f"?{pair} {parts.directory}"
+            yield parts.origin, f"?{pair} {folder}"
