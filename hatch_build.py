@@ -94,12 +94,12 @@ def _built(folder: Path) -> tuple[dict[str, Path], str]:
     library, known = folder / "lib", folder / "sources"
     made_of = [_digest_of_tools(), _digest_of_sources()]
     if known.exists():
-        tools, sources, *names = known.read_text().splitlines()
-        modules = {name: library / name for name in names}
-        if [tools, sources] == made_of and all(path.exists() for path in modules.values()):
+        lines = known.read_text().splitlines()
+        modules = {name: library / name for name in lines[2:]}
+        if lines[:2] == made_of and all(path.exists() for path in modules.values()):
             return modules, f"yes {SUFFIX}"
         known.unlink()
-        if tools != made_of[0]:
+        if lines[:1] != made_of[:1]:
             shutil.rmtree(folder)  # its timestamps tell of sources alone
     modules, record = build(folder)
     if modules:

@@ -5,11 +5,10 @@ Copies may each have such a link of their own. Made first, those requests would 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from neardup.urls.parts import MOST_VALUE, parts_of
-from neardup.urls.tally import Tally
+from neardup.urls.tally import Tallies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,28 +30,29 @@ class AbsentPages:
     """How often pages were missing, of one crawl: by folder, and by the value of a parameter."""
 
     def __init__(self) -> None:
-        self._places: OrderedDict[tuple[str, str], Tally] = OrderedDict()
+        self._places = Tallies[tuple[str, str]](MOST_PLACES)
 
     def answered(self, url: str, *, is_missing: bool) -> None:
         """Count the answer to a request."""
         for place in _places(url):
-            self._places.setdefault(place, Tally()).add(hit=is_missing)
-            self._places.move_to_end(place)
-        while len(self._places) > MOST_PLACES:
-            self._places.popitem(last=False)
+            self._places.of(place).add(hit=is_missing)
 
     def share(self, url: str) -> float:
         """The share that was missing in the innermost known folder of a URL, or with one of its parameters.
 
         The largest counts, and 0 if nothing is known.
         """
-        found = {"/": 0.0}
+        of_folder = of_parameter = 0.0
         for place in _places(url):
             tally = self._places.get(place)
-            if tally is not None and tally.trials >= _LEAST_TRIALS:
-                _, name = place
-                found["/" if name.startswith("/") else name] = tally.share(0.5, _WEIGHT)
-        return max(found.values())
+            if tally is None or tally.trials < _LEAST_TRIALS:
+                continue
+            share = tally.share(0.5, _WEIGHT)
+            if place[1].startswith("/"):
+                of_folder = share  # the innermost comes last
+            else:
+                of_parameter = max(of_parameter, share)
+        return max(of_folder, of_parameter)
 
 
 def _places(url: str) -> Iterator[tuple[str, str]]:

@@ -9,14 +9,13 @@ the other. So likely copies are asked for in rounds, which are chosen by hashes 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import mmh3
 
 from neardup.urls.rules import Slot
 from neardup.urls.slots import together_name
-from neardup.urls.tally import Tally, wilson_lower
+from neardup.urls.tally import Tallies, Tally, wilson_lower
 
 if TYPE_CHECKING:
     from neardup.urls.rules import Rule
@@ -59,7 +58,7 @@ class Leads:
     def __init__(self) -> None:
         self.generation = 0
         """Rises when copies, which led nowhere so far, are found to have links of their own."""
-        self._tallies: OrderedDict[tuple[str, str], Tally] = OrderedDict()
+        self._tallies = Tallies[tuple[str, str]](MOST_RULES)
 
     def fetched(self, rule: Rule, *, leads_on: bool) -> None:
         """Count a copy; ``leads_on``: it has a link that no other page had, and that is no likely copy."""
@@ -79,33 +78,23 @@ class Leads:
         """The tally of all that a rule is about, and those of each part if there are several."""
         whole = rule.value if rule.slot is Slot.TOGETHER else together_name((rule.slot, rule.value))
         parts = whole.split(" ")
-        return [self._tally(rule.host, name) for name in (whole, *(parts if len(parts) > 1 else ()))]
-
-    def _tally(self, host: str, name: str) -> Tally:
-        found = self._tallies.setdefault((host, name), Tally())
-        self._tallies.move_to_end((host, name))
-        if len(self._tallies) > MOST_RULES:
-            self._tallies.popitem(last=False)
-        return found
+        names = (whole, *(parts if len(parts) > 1 else ()))
+        return [self._tallies.of((rule.host, name)) for name in names]
 
 
 class LinksOfDuplicates:
     """How often the links of duplicates have brought copies, by host, of one crawl."""
 
     def __init__(self) -> None:
-        self._hosts: OrderedDict[str, Tally] = OrderedDict()
+        self._hosts = Tallies[str](MOST_HOSTS)
 
     def judged(self, host: str, *, is_copy: bool) -> None:
         """Count a page that a link of a duplicate has led to."""
-        tally = self._hosts.setdefault(host, Tally())
-        tally.add(hit=is_copy)
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > MOST_HOSTS:
-            self._hosts.popitem(last=False)
+        self._hosts.of(host).add(hit=is_copy)
 
     def share(self, host: str) -> float:
         """The share of copies on a host, drawn towards one half."""
-        return self._hosts.get(host, _NOTHING_KNOWN).share(0.5, _WEIGHT)
+        return (self._hosts.get(host) or _NOTHING_KNOWN).share(0.5, _WEIGHT)
 
 
 _NOTHING_KNOWN = Tally()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
 
 DECAY = 0.995
 """What a tally keeps of itself at each trial. So at most 200 trials count, and a site may change."""
@@ -32,6 +36,26 @@ class Tally:
     def share(self, prior: float, weight: float) -> float:
         """The share of hits, drawn towards ``prior`` as if ``weight`` trials had had that share."""
         return (self.hits + weight * prior) / (self.trials + weight)
+
+
+class Tallies(Generic[Key]):
+    """A tally for each key, of ``most`` keys. The one added to the longest ago is forgotten first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._tallies: OrderedDict[Key, Tally] = OrderedDict()
+
+    def get(self, key: Key) -> Tally | None:
+        """The tally of a key; None if the key is not known."""
+        return self._tallies.get(key)
+
+    def of(self, key: Key) -> Tally:
+        """The tally of a key, to add to; a new one if the key is not known."""
+        found = self._tallies.setdefault(key, Tally())
+        self._tallies.move_to_end(key)
+        if len(self._tallies) > self._most:
+            self._tallies.popitem(last=False)
+        return found
 
 
 def wilson_lower(hits: float, trials: float) -> float:

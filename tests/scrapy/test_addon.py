@@ -91,15 +91,17 @@ class TestActions:
         assert done.neardup("items_dropped") == 0
 
     def test_nofollow_withholds_what_another_page_has_too(
-        self, small_site: Site, settings: dict[str, Any]
+        self, small_site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
     ) -> None:
-        done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": "nofollow"}, start=small_site.url)
+        with caplog.at_level(logging.INFO):
+            done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": "nofollow"}, start=small_site.url)
 
         assert paths(small_site) == ["/", "/article", "/article?print=1", "/more", "/print-only"]
         assert len(done.items) == 5
         assert done.neardup("links_deferred") == 1
         assert done.neardup("links_withheld") == 1
         assert done.neardup("lost_candidates") == 0
+        assert "1 deferred, 1 not followed (other pages have them all)\n" in caplog.text
 
     def test_what_is_left_when_a_limit_ends_the_crawl_is_saved(
         self, small_site: Site, settings: dict[str, Any]

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 ACTIONS = ["drop", "skip"]
-BREADTH_FIRST = {
+IN_ORDER = {
+    "CONCURRENT_REQUESTS": 1,
     "DEPTH_PRIORITY": 1,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
@@ -49,6 +50,15 @@ def settings(tmp_path: Path) -> dict[str, Any]:
 def prose(seed: object, words: int) -> str:
     chosen = random.Random(repr(seed))
     return " ".join("".join(chosen.choices("aeioulmnrst", k=5)) for _ in range(words))
+
+
+def add_texts(site: Site) -> list[str]:
+    """Add so many pages of their own that the site is known; returns their paths."""
+    texts = [f"/text/{number}" for number in range(KNOWN_PAGES)]
+    for text in texts:
+        body = f"<title>{text}</title><h1>{prose(text, 3)}</h1><p>{prose(text, 100)}</p>"
+        site.pages[text] = Page(body.encode())
+    return texts
 
 
 def paths(items: list[Any], site: Site) -> set[str]:
@@ -201,16 +211,13 @@ class TestPagesOfOneText:
         """Of a hundred rows, one is another; and a list whose rows stand on lists before is dropped."""
         rows = [f"<li><a href='/row/{number}'>{prose(number, 12)}</a>" for number in range(101)]
         lists = {"/a": rows[:100], "/b": rows[1:], "/c": [*rows[1:50], *rows[51:], rows[50]]}
-        texts = [f"/text/{number}" for number in range(KNOWN_PAGES)]
-        # All rows have links elsewhere, too: that their texts were had there is no matter.
+        texts = add_texts(site)
+        # All rows are linked from elsewhere, too, which is no matter.
         site.add("/", OTHER, *texts, *lists, *(f"/row/{number}" for number in range(101)))
-        for text in texts:
-            body = f"<title>{text}</title><h1>{prose(text, 3)}</h1><p>{prose(text, 100)}</p>"
-            site.pages[text] = Page(body.encode())
         for path, listed in lists.items():
             site.pages[path] = Page(f"<title>All rows</title><h1>All rows</h1>{''.join(listed)}".encode())
 
-        crawled = self.crawled(site, settings | {"CONCURRENT_REQUESTS": 1, **BREADTH_FIRST}, action)
+        crawled = self.crawled(site, settings | IN_ORDER, action)
 
         assert {"/", *texts, "/a", "/b"} == crawled
 
@@ -218,17 +225,14 @@ class TestPagesOfOneText:
         self, site: Site, settings: dict[str, Any], action: str
     ) -> None:
         copies = [f"/photo?sid={session}" for session in ("a1", "b2", "c3")]
-        texts = [f"/text/{number}" for number in range(KNOWN_PAGES)]
+        texts = add_texts(site)
         site.add("/", OTHER, *texts, *copies)
-        for text in texts:
-            body = f"<title>{text}</title><h1>{prose(text, 3)}</h1><p>{prose(text, 100)}</p>"
-            site.pages[text] = Page(body.encode())
         for visits, copy in enumerate(copies):
             menu = "".join(f"<a href='/{name}{copy[6:]}'>{name}</a> " for name in ("home", "news", "help"))
             text = f"<p>{WORDS} {prose('more', 200)} viewed {visits} times</p>"
             site.pages[copy] = Page(f"<title>Photo</title><h1>Photo</h1>{menu}{text}".encode())
 
-        crawled = self.crawled(site, settings | {"CONCURRENT_REQUESTS": 1, **BREADTH_FIRST}, action)
+        crawled = self.crawled(site, settings | IN_ORDER, action)
 
         assert crawled == {"/", *texts, copies[0]}
 
