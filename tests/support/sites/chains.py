@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from datetime import date, timedelta
-from uuid import uuid4
+from itertools import count
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
 from tests.support.sites.text import passage, prose
@@ -64,6 +64,11 @@ class Drawings(Album):
     def __init__(self, *, lasting: bool = True) -> None:
         super().__init__()
         self._lasting = lasting
+        self._answers = count()
+
+    def _made_up(self) -> str:
+        """Hexadecimal digits that no answer had before, the same ones in each crawl."""
+        return _digest(f"answer {next(self._answers)}")
 
     def answer(self, ask: Ask) -> Answer:
         by_name = {self._path(number): number for number in self.numbers}
@@ -74,7 +79,7 @@ class Drawings(Album):
         return f"/{self.name}/{_digest(str(number))}"
 
     def shown(self, number: int) -> tuple[str, ...]:
-        name = _digest(f"image {number}") if self._lasting else uuid4().hex
+        name = _digest(f"image {number}") if self._lasting else self._made_up()
         return "Drawing", f'<img src="/img/{name}.jpg">', self._prints
 
 
@@ -100,7 +105,7 @@ class Readings(Drawings):
     name = "reading"
 
     def shown(self, number: int) -> tuple[str, ...]:
-        made = _digest(f"reading {number}") if self._lasting else uuid4().hex
+        made = _digest(f"reading {number}") if self._lasting else self._made_up()
         return "Reading", f"{int(made[:8], 16) % 100_000 + 1000} kWh", self._prints
 
 
@@ -114,7 +119,7 @@ class Customers(Drawings):
         return "Customer", f"<form>{field}</form>", self._prints
 
     def _made_name(self, number: int) -> str:
-        digits = _digest(f"name {number}") if self._lasting else uuid4().hex
+        digits = _digest(f"name {number}") if self._lasting else self._made_up()
         letters = digits.translate(str.maketrans("0123456789", "ghijklmnop"))
         return f"{letters[:4]} {letters[4:8]}"
 
