@@ -1,10 +1,10 @@
 """The clusters of a collection beside what other libraries find of the same texts.
 
-Run as ``python -m benchmarks.bench_clusters_peers FOLDER… [--times N] [--out FILE]`` with the extras
-``bench`` and ``offline`` installed. The texts are the visible texts of the HTML pages below the folders, each
-once, and of ten distinct words or more. With ``--times``, each text comes N times, as if in other languages:
-all words of the second time end in ``xb``, those of the third in ``xc``. Each library is given the texts as
-JSON Lines, in processes that load nothing but the library:
+Run as ``python -m benchmarks.bench_clusters_peers FOLDER… [--times N] [--only LIBRARY…] [--out FILE]`` with
+the extras ``bench`` and ``offline`` installed. The texts are the visible texts of the HTML pages below the
+folders, each once, and of ten distinct words or more. With ``--times``, each text comes N times, as if in
+other languages: all words of the second time end in ``xb``, those of the third in ``xc``. Each library is
+given the texts as JSON Lines, in processes that load nothing but the library:
 
 - **neardup**: ``build`` and ``clusters``, in one process each, as the commands do them. Pages have no
   headlines here, because others take texts only.
@@ -24,9 +24,10 @@ The time is that of the processes, their threads and children after imports; mem
 resident in one of them.
 
 Pairs are judged by the exact resemblance of their shingles, with the words of neardup. A pair is right at .83
-or more. *Matches* are the pairs that a library names. *Clusters* are all pairs of two pages of one cluster;
-those of datatrove and text-dedup are joined from match to match, and those of neardup are stars. *Pages* is
-the share of the pages with any right pair of which a right pair was named.
+or more. Texts of two languages share no word, so the pairs of each language are those of the first.
+*Matches* are the pairs that a library names. *Clusters* are all pairs of two pages of one cluster; those of
+datatrove and text-dedup are joined from match to match, and those of neardup are stars. *Pages* is the share
+of the pages with any right pair of which a right pair was named.
 """
 
 from __future__ import annotations
@@ -91,21 +92,45 @@ def exact(shingles: list[Hashes]) -> dict[tuple[int, int], float]:
     return found
 
 
-def visible(folders: list[Path], times: int) -> tuple[list[str], list[Hashes]]:
-    """Distinct texts and the distinct shingles of each."""
+def visible(folders: list[Path]) -> list[str]:
+    """Distinct texts."""
     reader = DetectorOptions().make_reader()
-    texts: dict[str, Hashes] = {}
+    texts: dict[str, None] = {}
     for path in html_files(folders):
         root = parse(decode(read_page(path)))
         text = "" if root is None else text_of_tree(root)
-        if text not in texts and (reading := reader.read_text(text)).distinct_words >= MIN_FEATURES:
-            texts[text] = np.unique(reading.shingles)
-    for text in list(texts):
-        for language in range(1, times):
-            ending = f"x{chr(ord('a') + language)}"
-            other = _WORD.sub(rf"\g<0>{ending}", text)
-            texts[other] = np.unique(reader.read_text(other).shingles)
-    return list(texts), list(texts.values())
+        if text not in texts and reader.read_text(text).distinct_words >= MIN_FEATURES:
+            texts[text] = None
+    return list(texts)
+
+
+def in_language(text: str, number: int) -> str:
+    """A text as if in another language; that of number 0 is the text."""
+    letters = ""
+    while number:
+        number, letter = divmod(number, 26)
+        letters += chr(ord("a") + letter)
+    return _WORD.sub(rf"\g<0>x{letters}", text) if letters else text
+
+
+def right_pairs(texts: list[str], times: int) -> dict[tuple[int, int], float]:
+    """:func:`exact` of the texts in so many languages, one language after the other."""
+    reader = DetectorOptions().make_reader()
+
+    def of_languages(languages: int) -> dict[tuple[int, int], float]:
+        every = (in_language(text, number) for number in range(languages) for text in texts)
+        return exact([np.unique(reader.read_text(text).shingles) for text in every])
+
+    def moved(languages: int) -> dict[tuple[int, int], float]:
+        return {
+            (a + shift, b + shift): resemblance
+            for shift in range(0, languages * len(texts), len(texts))
+            for (a, b), resemblance in of_one.items()
+        }
+
+    of_one = of_languages(1)
+    assert times == 1 or of_languages(2).keys() == moved(2).keys()
+    return moved(times)
 
 
 def main() -> None:
@@ -114,24 +139,26 @@ def main() -> None:
     )
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--only", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
     parser.add_argument("--text-dedup", metavar="PYTHON")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    texts, shingles = visible(arguments.folders, arguments.times)
-    right = exact(shingles)
+    texts = visible(arguments.folders)
+    right = right_pairs(texts, arguments.times)
     pythons = dict.fromkeys(LIBRARIES, sys.executable) | {"text-dedup": arguments.text_dedup}
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "texts.jsonl"
-        lines = (
-            json.dumps({"url": f"http://a.example/{number}", "text": text}) + "\n"
-            for number, text in enumerate(texts)
-        )
-        path.write_text("".join(lines), encoding="utf-8")
-        for name, python in pythons.items():
+        with path.open("w", encoding="utf-8") as out:
+            for language in range(arguments.times):
+                for number, text in enumerate(texts):
+                    url = f"http://a.example/{language}/{number}"
+                    out.write(json.dumps({"url": url, "text": in_language(text, language)}) + "\n")
+        for name in arguments.only:
+            python = pythons[name]
             if python is not None:
                 rows += judged(name, measure(name, python, path, Path(temporary) / name), right)
-    give(report(arguments, len(texts), len(right), rows), arguments.out)
+    give(report(arguments, arguments.times * len(texts), len(right), rows), arguments.out)
 
 
 def judged(name: str, result: dict[str, Any], right: dict[tuple[int, int], float]) -> list[list[object]]:
@@ -158,6 +185,8 @@ def judged(name: str, result: dict[str, Any], right: dict[tuple[int, int], float
 def report(arguments: argparse.Namespace, texts: int, right: int, rows: list[list[object]]) -> str:
     names = " ".join(folder.name for folder in arguments.folders)
     times = f" --times {arguments.times}" if arguments.times > 1 else ""
+    if arguments.only != list(LIBRARIES):
+        times += f" --only {' '.join(arguments.only)}"
     columns = ["library", "processor s", "MB", "MB before", "pairs", "named", "precision", "recall", "pages"]
     lines = [
         "# Clusters beside other libraries",

@@ -12,6 +12,7 @@ import struct
 import sys
 from collections import defaultdict
 from contextlib import closing, redirect_stdout
+from functools import partial
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
@@ -20,8 +21,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from neardup.collection import clusters, engine
+    from neardup.collection.dataset import Collection
+
     Pairs = set[tuple[int, int]]
-    Run = Callable[[], dict[str, Pairs]]
+    Found = dict[str, Pairs]
+    Run = Callable[[], Callable[[], Found]]
+    """What is measured; then what gives the pairs that it found."""
 
 SHINGLE = 3
 BANDS, BAND = 18, 8
@@ -54,10 +60,10 @@ def neardup_build(path: Path, work: Path) -> Run:
     from neardup.detection.detector import DetectorOptions
     from neardup.scrapy.stored_responses import stored_page
 
-    def run() -> dict[str, Pairs]:
+    def run() -> Callable[[], Found]:
         given = Names(), DetectorOptions(), stored_page, 1
         build(work / "collection", [str(path)], *given, lambda *_: None)
-        return {}
+        return dict
 
     return run
 
@@ -70,13 +76,17 @@ def neardup_clusters(path: Path, work: Path) -> Run:
     from neardup.collection.dataset import open_collection
     from neardup.detection.detector import DetectorOptions
 
-    def run() -> dict[str, Pairs]:
+    def run() -> Callable[[], Found]:
         collection, options = open_collection(work / "collection"), DetectorOptions()
         choice = clusters.Choice(options.make_rule(options.make_reader().features))
         assert choice.rule.verify == RESEMBLANCE
-        with closing(engine.DuckDB(clusters.job_folder(collection, choice))) as made:
-            found = clusters.find(collection, made, choice)
-            clusters.write(found, collection)
+        made = engine.DuckDB(clusters.job_folder(collection, choice))
+        found = clusters.find(collection, made, choice)
+        clusters.write(found, collection)
+        return partial(read, collection, made, found)
+
+    def read(collection: Collection, made: engine.DuckDB, found: clusters.Found) -> Found:
+        with closing(made):
             matched = made.fetch(
                 f"SELECT one.id AS a, other.id AS b FROM edge_{found.judged} AS edge"
                 " JOIN numbered AS one ON a = one.ordinal"
@@ -99,7 +109,7 @@ def neardup_clusters(path: Path, work: Path) -> Run:
 def gaoya(path: Path, work: Path) -> Run:
     from gaoya.minhash import MinHashStringIndex
 
-    def run() -> dict[str, Pairs]:
+    def run() -> Callable[[], Found]:
         index = MinHashStringIndex(
             32, RESEMBLANCE, BANDS, BAND, None, "word", True, (SHINGLE, SHINGLE), "vec"
         )
@@ -107,7 +117,7 @@ def gaoya(path: Path, work: Path) -> Run:
         for number, text in enumerate(texts_in(path)):
             found.update((other, number) for other in index.query(text))
             index.insert_document(number, text)
-        return {"matches": found}
+        return lambda: {"matches": found}
 
     return run
 
@@ -122,7 +132,7 @@ def datatrove(path: Path, work: Path) -> Run:
     signatures, buckets, ends = (str(work / name) for name in ("signatures", "buckets", "clusters"))
     config = minhash.MinhashConfig(n_grams=SHINGLE, num_buckets=BANDS, hashes_per_bucket=BAND)
 
-    def run() -> dict[str, Pairs]:
+    def run() -> Callable[[], Found]:
         first = minhash.MinhashDedupSignature(signatures, config)
         first.run(Document(text=text, id=str(number)) for number, text in enumerate(texts_in(path)))
         for bucket in range(BANDS):
@@ -131,6 +141,9 @@ def datatrove(path: Path, work: Path) -> Run:
             )
             second.run(rank=bucket, world_size=BANDS)
         minhash.MinhashDedupCluster(buckets, ends, config, save_cluster_id=True).run()
+        return read
+
+    def read() -> Found:
         matches = {
             _sorted(a, b)
             for found in Path(buckets).glob("*.dups")
@@ -159,8 +172,11 @@ def text_dedup(path: Path, work: Path) -> Run:
     }  # fmt: skip
     given = ["--no-local", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
 
-    def run() -> dict[str, Pairs]:
+    def run() -> Callable[[], Found]:
         minhash.main(given, standalone_mode=False)
+        return read
+
+    def read() -> Found:
         texts = sum(1 for _ in texts_in(path))
         return {"clusters": within((number, minhash.uf.find(number)) for number in range(texts))}
 
@@ -192,13 +208,14 @@ def main() -> None:
     with redirect_stdout(sys.stderr):  # what libraries print
         run = LIBRARIES[name][int(step)](Path(path), Path(work))
         before, started = most_resident(), processor_seconds()
-        found = run()
-    taken = {
-        "seconds": processor_seconds() - started,
-        "memory": most_resident(),
-        "before": before,
-        "version": version(name),
-    }
+        read = run()
+        taken = {
+            "seconds": processor_seconds() - started,
+            "memory": most_resident(),
+            "before": before,
+            "version": version(name),
+        }
+        found = read()
     print(json.dumps({**taken, "found": {way: sorted(pairs) for way, pairs in found.items()}}))
 
 

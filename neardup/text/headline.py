@@ -45,9 +45,9 @@ DATE_WORDS = Path(__file__).with_name("date_words.txt")
 the file.
 """
 
-_SYMBOLS = re.compile(r"(?<=\w)(?:[+#*&%=<>~^|$]|-(?=[-=>]))[+#*&%=<>~^|$!-]*")
+_SYMBOLS = re.compile(r"[-+#*&%=<>~^|$](?<=\w.)(?:(?<!-)|(?=[-=>]))[+#*&%=<>~^|$!-]*")
 """What tells C from C++ and C#, and one operator from another. A symbol that follows no letter or digit at
-once is punctuation.
+once is punctuation. The class in front lets the search skip what is no symbol.
 """
 
 _MOST_CHARACTERS = 500
