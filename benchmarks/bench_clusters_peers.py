@@ -129,7 +129,8 @@ def right_pairs(texts: list[str], times: int) -> dict[tuple[int, int], float]:
         }
 
     of_one = of_languages(1)
-    assert times == 1 or of_languages(2).keys() == moved(2).keys()
+    are_apart = times == 1 or of_languages(2).keys() == moved(2).keys()
+    assert are_apart, "give folders of languages that put spaces between words"
     return moved(times)
 
 

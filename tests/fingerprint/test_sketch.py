@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup import native
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import sketch
 from neardup.text import feature_kernels
@@ -330,6 +331,7 @@ class TestCompact:
             sketch.check_size(size)
 
 
+@pytest.mark.skipif(not native.available, reason="takes its time without the native core")
 class TestAccuracy:
     """Bias and standard deviation over many pairs of sets, against what theory promises."""
 

@@ -106,6 +106,7 @@ def test_a_sample_that_tells_nothing() -> None:
         )
 
 
+@pytest.mark.skipif(not native.available, reason="takes its time without the native core")
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--pages", "20000", "--memory", "1M", "--format", "json"]) == 0
 
