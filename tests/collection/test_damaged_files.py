@@ -95,7 +95,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "shorter": lambda data: data[: len(data) // 2] + data[len(data) // 2 + 300 :],
 }
 CASES = [
-    (form, damage)
+    pytest.param(form, damage, marks=[pytest.mark.slow] if damage == "zeros" else [])
     for form in FORMS
     for damage in DAMAGES
     if damage != "shorter" or form in {"parquet", "wacz"}  # no one can tell that words of a text are missing

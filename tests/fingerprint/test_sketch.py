@@ -339,7 +339,9 @@ class TestAccuracy:
 
     @pytest.mark.parametrize("either", [20, 400, 5000])
     @pytest.mark.parametrize("resemblance", [0.1, 0.3, 0.5, 0.8, 0.9, 0.95])
-    @pytest.mark.parametrize("size", [64, 256, 1024])
+    @pytest.mark.parametrize(
+        "size", [64, *(pytest.param(size, marks=pytest.mark.slow) for size in (256, 1024))]
+    )
     def test_estimates_are_unbiased_and_as_sharp_as_promised(
         self, size: int, resemblance: float, either: int
     ) -> None:
