@@ -129,7 +129,8 @@ class PrivateNetworkMiddleware:
         private = await self._private_address(request)
         if is_start and self._starts[place] is None:
             self._starts[place] = private is not None
-        elif private is not None:
+        # Another start request may have told meanwhile that the place is private.
+        if private is not None and not (is_start and self._starts[place]):
             self._refuse(f"{place} has the private address {private}, and is no start URL's host and port")
 
     def process_response(self, request: Request, response: Response) -> Response:

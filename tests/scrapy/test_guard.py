@@ -139,6 +139,18 @@ class TestPrivateNetworks:
 
         assert sorted(urls(done)) == sorted([f"{site.url}/", f"{inner.url}/", f"{inner.url}/other"])
 
+    def test_start_urls_under_one_private_name_are_looked_up_at_once(
+        self, settings: dict[str, Any], site: Site, spider: type[Careless]
+    ) -> None:
+        starts = [f"{site.url.replace('127.0.0.1', 'localhost')}/{number}" for number in range(5)]
+        for number in range(5):
+            site.add(f"/{number}", f"start {number}")
+
+        done = crawl(spider, settings | {"CONCURRENT_REQUESTS": 8}, start=starts)
+
+        assert sorted(urls(done)) == starts
+        assert done.neardup("guard_refused") == 0
+
 
 class MoreStarts:
     """Adds start requests that the middleware near the spider does not see."""
