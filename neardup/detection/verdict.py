@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -94,19 +94,19 @@ class Verdict:
     reason: str
     repeated: bool = False
     page_id: int | None = None
-    fingerprint: Fingerprint | None = None
-    sketch: Compact | None = None
+    fingerprint: Fingerprint | None = field(default=None, repr=False)
+    sketch: Compact | None = field(default=None, repr=False)
     features: int = 0
     canonical_id: int | None = None
     canonical_url: str | None = None
     distance: int | None = None
     resemblance: float | None = None
     evidence: Evidence | None = None
-    headline: Headline | None = None
+    headline: Headline | None = field(default=None, repr=False)
     again: bool = False
     own_distance: int | None = None
     text_digest: int | None = None
-    text: bytes | None = None
+    text: bytes | None = field(default=None, repr=False)
     limit: str | None = None
     declared_url: str | None = None
     soft_404: bool = False

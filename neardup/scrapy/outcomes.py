@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MOST_FLAGS_TOLD = 5
+"""Pages with duplicates at many addresses that are warned of: a crawl of many hosts has one on each."""
+
+_NOT_TOLD = " (further ones are not logged, but flagged in neardup report)"
+
 _MOST_DOUBTFUL = 100_000
 """Duplicates that may be judged again. The detector keeps fewer of them, because it keeps their texts."""
 
@@ -308,16 +313,19 @@ class Outcomes:
         assert verdict.canonical_id is not None
         self.count("neardup/flagged")
         self._recorder.flag(verdict.canonical_id)
-        logger.warning(
-            "neardup: %(canonical)s has near-duplicates at %(addresses)d addresses, among %(pages)d pages:"
-            " is it an error page, a login wall, an empty listing, or filled by scripts?"
-            " The last of them: %(url)s",
-            {
-                "canonical": verdict.canonical_url,
-                "addresses": flag.addresses,
-                "pages": flag.pages,
-                "url": verdict.url,
-            },
-            extra={"spider": self._crawler.spider},
-        )
+        flagged = self._crawler.stats.get_value("neardup/flagged")
+        if flagged <= _MOST_FLAGS_TOLD:
+            logger.warning(
+                "neardup: %(canonical)s has near-duplicates at %(addresses)d addresses, among %(pages)d"
+                " pages: is it an error page, a login wall, an empty listing, or filled by scripts?"
+                " The last of them: %(url)s%(more)s",
+                {
+                    "canonical": verdict.canonical_url,
+                    "addresses": flag.addresses,
+                    "pages": flag.pages,
+                    "url": verdict.url,
+                    "more": _NOT_TOLD if flagged == _MOST_FLAGS_TOLD else "",
+                },
+                extra={"spider": self._crawler.spider},
+            )
         return True
