@@ -23,7 +23,8 @@ class Addon:
 
     - The spider middleware stands at 100: after HttpErrorMiddleware (50), so that error pages are never
       fingerprinted.
-    - The downloader middleware stands at 25: before whatever else might let a request go.
+    - The downloader middleware stands at -1000: before whatever else might let a request go. A request that
+      is put back into the queue must not have passed middlewares that count requests, or let each pass once.
     - The pipeline stands at 0: before pipelines that would store or export the items of a duplicate.
 
     ``NEARDUP_GUARD`` adds the guard at 90, before robots.txt (100) is asked for. ``NEARDUP_GUARD`` also adds
@@ -33,7 +34,7 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", NearDuplicates, 100)
         settings.setdefault_in_component_priority_dict(
-            "DOWNLOADER_MIDDLEWARES", DeferredRequestMiddleware, 25
+            "DOWNLOADER_MIDDLEWARES", DeferredRequestMiddleware, -1000
         )
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", NearDuplicateMiddleware, 100)
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", NearDuplicatePipeline, 0)

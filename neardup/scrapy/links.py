@@ -5,9 +5,10 @@ withheld.
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import copy
 from functools import partial
-from types import FunctionType, MethodType
-from typing import TYPE_CHECKING
+from types import FunctionType, MethodType, NoneType
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 
@@ -93,6 +94,9 @@ _META_OF_COMPONENTS = frozenset(
         "bindaddress",
         "cookiejar",
         "depth",
+        "http_auth_domain",
+        "http_pass",
+        "http_user",
         "is_start_request",
         "link_text",
         "priority_adjust",
@@ -115,13 +119,15 @@ _PREFIXES_OF_COMPONENTS = (
     "give_up_",
     "handle_httpstatus_",
     "max_retry_",
-    "neardup",
-    "playwright",
-    "redirect_",
     "retry_",
-    "splash",
-    "zyte_api",
 )
+"""With what the names of components begin."""
+
+_SETTING = (str, bytes, int, float, list, tuple, set, frozenset, type, NoneType)
+"""What components have as values; a dictionary, or another object, may be an item."""
+
+_PREFIXES_OF_ANYTHING = ("neardup", "playwright", "redirect_", "splash", "zyte_api")
+"""With what the names of components begin, where the values may be anything."""
 
 _EXAMPLES = 5
 
@@ -486,7 +492,7 @@ class PageLinks:
         return not (
             request.dont_filter
             or request.method != "GET"
-            or (_plain(request.callback) != self._callback and carries_values(request))
+            or (_plain(request.callback) != self._callback and values_carried(request))
         )
 
 
@@ -496,23 +502,44 @@ def _released(held: Held) -> Request:
     meta[RELEASED] = True
     if held.why is Why.UNHEARD:
         meta[AGAIN] = True
-    return held.request.replace(priority=held.priority, dont_filter=True, meta=meta)
+    return queued_again(held.request, held.priority, meta)
 
 
-def carries_values(request: Request) -> bool:
-    """Whether a request hands on what was read on another page: its page is to complete an item.
+def queued_again(request: Request, priority: int, meta: dict[str, Any]) -> Request:
+    """A copy of a request for the queue, which Scrapy does not filter as seen before.
+
+    The copy has all that a class of the spider's own has added. ``Request.replace()`` hands on what is an
+    argument of Scrapy's class, and calls a constructor that may take other ones.
+    """
+    again = copy(request)
+    again.priority, again.dont_filter = priority, True
+    again._meta = meta  # the copy shares that of the request
+    return again
+
+
+def values_carried(request: Request) -> list[str]:
+    """The names of what a request hands on that was read on another page: its page is to complete an item.
 
     The values may be anything: a whole item, an ItemLoader, or a name and a price. They may be held by the
     callback, too.
     """
-    return (
-        bool(request.cb_kwargs)
-        or any(
-            name not in _META_OF_COMPONENTS and not str(name).startswith(_PREFIXES_OF_COMPONENTS)
-            for name in request.meta
-        )
-        or _holds_values(request.callback)
-    )
+    return [
+        *(f"cb_kwargs {name!r}" for name in request.cb_kwargs),
+        *(f"meta {name!r}" for name, value in request.meta.items() if not _is_of_component(name, value)),
+        *(["the callback"] if _holds_values(request.callback) else []),
+    ]
+
+
+def _is_of_component(name: object, value: object) -> bool:
+    """Whether Scrapy or a component wrote a value into the meta of a request, or reads it there.
+
+    A spider may hand on an item under a name like those of components.
+    """
+    text = str(name)
+    if text.startswith(_PREFIXES_OF_ANYTHING):
+        return True
+    is_named_so = text in _META_OF_COMPONENTS or text.startswith(_PREFIXES_OF_COMPONENTS)
+    return is_named_so and isinstance(value, _SETTING)
 
 
 def _holds_values(callback: object) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.utils.defer import deferred_from_coro
 
@@ -22,7 +23,6 @@ from neardup.urls.counting import further_on
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -308,12 +308,14 @@ class LookAhead:
 def _asked(url: str, request: Request) -> Request:
     """The request for a page further on, made as the last one was."""
     kept = {name: request.meta[name] for name in META_KEPT if name in request.meta}
-    return request.replace(
-        url=url,
-        callback=None,
-        errback=None,
-        cb_kwargs={},
+    # Of Scrapy's own class: that of a spider may be made by other arguments.
+    return Request(
+        url,
+        method=request.method,
+        headers=request.headers,
+        body=request.body,
+        cookies=request.cookies,
+        encoding=request.encoding,
         meta=kept | META_OF_PROBE,
-        priority=0,
         dont_filter=True,  # the spider has not asked for it: its own request is still to come
     )

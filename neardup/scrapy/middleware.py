@@ -71,11 +71,11 @@ class NearDuplicateMiddleware:
         if verdict is not None and self.neardup.skips_page(response, verdict):
             self.neardup.policy.hold_page(response, verdict)
             self.neardup.store_links(response, verdict)
+            self.neardup.outcomes.count("neardup/pages_skipped")
             raise NearDuplicatePage(response, verdict)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> AsyncIterator[Any] | None:
         if isinstance(exception, NearDuplicatePage):
-            self.neardup.outcomes.count("neardup/pages_skipped")
             return self._nothing()
         return None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from neardup.detection.endless import EndlessWatch
-from neardup.scrapy.links import AGAIN, Links, PageLinks, carries_values
+from neardup.scrapy.links import AGAIN, Links, PageLinks, request_key, values_carried
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from neardup.detection.verdict import Verdict
     from neardup.scrapy.had import Content, Had
+
+logger = logging.getLogger(__name__)
 
 
 class Policy:
@@ -40,6 +43,9 @@ class Policy:
         self._contents: WeakKeyDictionary[Response, Content] = WeakKeyDictionary()
         self._holders: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
         """Pages that had all that a duplicate has."""
+        self._skipped: set[int] = set()
+        """Requests whose pages were skipped when they were made last."""
+        self._has_told_values = False
         self._items: dict[int, tuple[object, Verdict]] = {}
         """Items to drop, on their way to the pipeline, by ``id()``: items need not be hashable."""
 
@@ -53,7 +59,16 @@ class Policy:
         if holder is not None and verdict.is_duplicate:
             self._holders[response] = holder
         has_more = self.had.has_more(content, verdict)
-        if has_more or (request is not None and (carries_values(request) or not _can_be_repeated(request))):
+        values = [] if request is None else values_carried(request)
+        if values and not self._has_told_values and self.drops_items(verdict, response):
+            self._has_told_values = True
+            logger.info(
+                "neardup: %(url)s is a duplicate and keeps its items, because its request hands on values"
+                " that may be a part of them: %(values)s (further ones are not logged)",
+                {"url": response.url, "values": ", ".join(values)},
+                extra={"spider": self.links.crawler.spider},
+            )
+        if has_more or values or (request is not None and not _can_be_repeated(request)):
             self.keep(response)
 
     def keep(self, response: Response) -> None:
@@ -90,9 +105,22 @@ class Policy:
             return False
         skips = self.drops_items(verdict, response) and not verdict.follow
         if skips and not self.had.leads_on(response):
-            return True
+            if not self._is_asked_again(response):
+                return True
+            self.keep(response)
         self.had.heard(response)
         return False
+
+    def _is_asked_again(self, response: Response) -> bool:
+        """Whether a page was skipped when it was requested last. An errback may ask for it until it passes.
+
+        Of a page that is asked for all day, every second copy is skipped.
+        """
+        assert response.request is not None
+        key = request_key(self.links.crawler, response.request)
+        is_again = key in self._skipped
+        self._skipped ^= {key}
+        return is_again
 
     def links_of(self, response: Response, verdict: Verdict | None) -> PageLinks:
         """What to do with the requests of one page."""

@@ -16,7 +16,16 @@ from scrapy.utils.misc import load_object
 
 from neardup.address import host_of, page_url
 from neardup.detection.verdict import Kind
-from neardup.scrapy.links import AUDITED, BAND, CLUSTER, OF_DUPLICATES, PREDICTED, lowered_by, request_key
+from neardup.scrapy.links import (
+    AUDITED,
+    BAND,
+    CLUSTER,
+    OF_DUPLICATES,
+    PREDICTED,
+    lowered_by,
+    queued_again,
+    request_key,
+)
 from neardup.scrapy.options import Predict
 from neardup.scrapy.schedulers import can_be_audited, has_priorities, is_of_scrapy
 from neardup.scrapy.set_aside import SetAside
@@ -421,11 +430,8 @@ class Predictions:
 
     def _in_band(self, request: Request, band: float, other: float) -> Request:
         """A copy of a request in another band, which Scrapy does not filter as seen before."""
-        return request.replace(
-            priority=request.priority - self._lowered_by(request, other) + self._lowered_by(request, band),
-            dont_filter=True,
-            meta={**request.meta, BAND: other},
-        )
+        priority = request.priority - self._lowered_by(request, other) + self._lowered_by(request, band)
+        return queued_again(request, priority, {**request.meta, BAND: other})
 
     def _lowered_by(self, request: Request, band: float) -> int:
         """What is subtracted from the priority in a band: more for later rounds of likely copies."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_ENDS_BY_ORDER = ("DEPTH_LIMIT", "CLOSESPIDER_PAGECOUNT_NO_ITEM", "CLOSESPIDER_TIMEOUT_NO_ITEM")
+"""Settings that leave out other pages if requests are made in another order."""
+
 _PRIORITY_QUEUE_OF_SCRAPY_REDIS = "scrapy_redis.queue.PriorityQueue"
 
 
@@ -37,17 +40,21 @@ def requests_may_wait(crawler: Crawler, *, is_audited: bool) -> bool:
     """Whether a request may be made later than its turn, without loss; a line in the log says if not.
 
     With a limit of depth the way by which a page is reached first decides what is got behind the page. A
-    shorter way must not wait, unless an audit tells what that costs.
+    shorter way must not wait, unless an audit tells what that costs. A crawl that ends when no items come
+    must not make the requests for items after others.
     """
-    depth = crawler.settings.getint("DEPTH_LIMIT")
-    if not depth or is_audited:
+    if is_audited:
         return True
-    logger.info(
-        "neardup: DEPTH_LIMIT is %(depth)d, so links of duplicates and predicted copies do not wait",
-        {"depth": depth},
-        extra={"spider": crawler.spider},
-    )
-    return False
+    for name in _ENDS_BY_ORDER:
+        limit = crawler.settings.getfloat(name)
+        if limit:
+            logger.info(
+                "neardup: %(name)s is %(limit)g, so links of duplicates and predicted copies do not wait",
+                {"name": name, "limit": limit},
+                extra={"spider": crawler.spider},
+            )
+            return False
+    return True
 
 
 def has_own_requests_only(settings: BaseSettings) -> bool:

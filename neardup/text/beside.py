@@ -5,8 +5,9 @@ Photos without captions, or downloads, may stand on pages of one text. What tell
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from neardup.address import host_of, is_web
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _MEDIA = ("img", "source", "video", "audio", "embed", "iframe", "object", "input")
 
+_PREVIEWS = frozenset({"og:audio", "og:image", "og:video", "twitter:image"})
+
 _FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 """The ending of a name that is no page's."""
 
@@ -27,6 +30,16 @@ _TIME = re.compile(r"(?<![0-9])[0-9]{10}(?=(?:[0-9]{3})?(?![0-9]))[0-9]*")
 
 _AT_ONCE = 60
 """Seconds between a request and the time in its page that stands for the request."""
+
+_OF_ADDRESS_OR_TIME = frozenset(
+    {
+        "@context", "@id", "contentUrl", "dateModified", "datePublished", "image", "item", "logo", "target",
+        "thumbnailUrl", "uploadDate", "url", "urlTemplate", "userInteractionCount",
+    }
+)  # fmt: skip
+"""Names of JSON-LD whose values are other ones on each address of a page, or at each request."""
+
+_DIGIT = re.compile(r"[0-9]")
 
 _NAMES = 2
 """Segments of a path that name a file: sessions in paths come before."""
@@ -43,8 +56,8 @@ def beside(url: str, root: etree._Element, links: Iterable[str], requested: floa
     >>> sorted(beside("http://a.example/17", etree.HTML(page), ["http://b.example/17.zip"]))
     ['17.zip', 'photos/17.jpg']
     """
-    shown = (_name(address, url, requested) for address in addresses(root, _MEDIA))
-    return {*shown, *_of_links(host_of(url), links)}
+    named = (*addresses(root, _MEDIA), *_previews(root))
+    return {*(_name(address, url, requested) for address in named), *_of_links(host_of(url), links)}
 
 
 def title(root: etree._Element) -> str:
@@ -53,9 +66,47 @@ def title(root: etree._Element) -> str:
 
 
 def data(root: etree._Element) -> list[str]:
-    """The data for scripts that a page holds. Of ``ld+json``, words count: see ``words_not_shown``."""
-    found = ((each.get("type") or "", each.text or "") for each in root.iter("script"))
-    return [text for kind, text in found if "json" in kind and "ld+json" not in kind]
+    """The data for scripts that a page holds. Of ``ld+json``, the values with a digit.
+
+    The words of ``ld+json`` are in ``words_not_shown``.
+
+    >>> from lxml import etree
+    >>> linked = '{"name": "Table", "sku": "T7", "url": "/t?sid=1", "dateModified": "2026-11-26"}'
+    >>> page = f'<script type=application/json>[1]</script><script type=application/ld+json>{linked}</script>'
+    >>> data(etree.HTML(page))
+    ['[1]', 'sku T7']
+    """
+    found: list[str] = []
+    for each in root.iter("script"):
+        kind, text = each.get("type") or "", each.text or ""
+        if "ld+json" in kind:
+            found += _linked_data(text)
+        elif "json" in kind:
+            found.append(text)
+    return found
+
+
+def _linked_data(text: str) -> Iterator[str]:
+    """The values of JSON-LD that have a digit, with their names; not what names an address of the page."""
+    try:
+        waiting: list[tuple[str, Any]] = [("", json.loads(text))]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend((key, each) for key, each in value.items() if key not in _OF_ADDRESS_OR_TIME)
+        elif isinstance(value, list):
+            waiting.extend((name, each) for each in value)
+        elif _DIGIT.search(told := str(value)) and "://" not in told:
+            yield f"{name} {told}"
+
+
+def _previews(root: etree._Element) -> Iterator[str]:
+    """The media that other sites show of a page."""
+    for meta in root.iter("meta"):
+        if (meta.get("property") or meta.get("name") or "").lower() in _PREVIEWS:
+            yield meta.get("content") or ""
 
 
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:

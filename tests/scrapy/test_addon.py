@@ -880,6 +880,6 @@ def test_components_have_their_places(tmp_path: Path) -> None:
     middlewares = {cls.__name__: order for cls, order in crawler.settings["SPIDER_MIDDLEWARES"].items()}
     assert middlewares == {"NearDuplicateMiddleware": 100}
     middlewares = {cls.__name__: order for cls, order in crawler.settings["DOWNLOADER_MIDDLEWARES"].items()}
-    assert middlewares == {"DeferredRequestMiddleware": 25}
+    assert middlewares == {"DeferredRequestMiddleware": -1000}
     assert {cls.__name__ for cls in crawler.settings["ITEM_PIPELINES"]} == {"NearDuplicatePipeline"}
     assert {cls.__name__ for cls in crawler.settings["EXTENSIONS"]} == {"NearDuplicates"}

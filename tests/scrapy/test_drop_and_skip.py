@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from dataclasses import replace
@@ -101,6 +102,27 @@ class TestPagesOfOneText:
         for number, page in enumerate(pages):
             held = markup.format(number=number, maker=prose(number, 1))
             site.pages[page] = Page(f"<title>Thing</title><p>{WORDS} {held}".encode())
+
+        assert self.crawled(site, settings, action) == {"/", *pages}
+
+    @pytest.mark.parametrize(
+        "markup",
+        [
+            '<script type="application/ld+json">{{"sku": {number}, "url": "{url}"}}</script>',
+            '<script type="application/ld+json">[{{"offers": {{"price": "{number}.90"}}}}]</script>',
+            '<meta property="og:image" content="/preview/{number}.jpg">',
+        ],
+    )
+    def test_numbers_that_are_not_in_the_text(
+        self, site: Site, settings: dict[str, Any], action: str, markup: str
+    ) -> None:
+        pages = [f"/thing/{number}" for number in range(FEWEST_ADDRESSES // 2)]
+        copies = [f"{page}?{number}" for number, page in enumerate(pages)]
+        site.add("/", OTHER, *pages, *copies)
+        for page, copy in zip(pages, copies, strict=True):
+            for url in (page, copy):
+                held = markup.format(number=page.rpartition("/")[2], url=f"{site.url}{url}")
+                site.pages[url] = Page(f"<title>Thing</title>{held}<p>{WORDS}".encode())
 
         assert self.crawled(site, settings, action) == {"/", *pages}
 
@@ -448,3 +470,49 @@ def test_a_page_that_is_fetched_again_by_another_run_loses_nothing() -> None:
         policy.look_at(response, verdict)
 
     assert [policy.drops_items(verdict, response) for response in responses[1:]] == [True, False, False]
+
+
+class AsksAgain(LinkSpider):
+    """Asks again for each page that it does not get."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href, errback=self.again)
+
+    def again(self, failure: Any) -> Any:
+        return failure.request.replace(dont_filter=True)
+
+
+def test_a_skipped_page_that_is_asked_for_again_passes(site: Site, settings: dict[str, Any]) -> None:
+    site.add("/", OTHER, "/a", "/b")
+    site.add("/a", WORDS)
+    site.add("/b", WORDS)
+    limit = {"CLOSESPIDER_PAGECOUNT": 50, "NEARDUP_ACTION": "skip"}
+
+    done = crawl(AsksAgain, settings | limit, start=f"{site.url}/")
+
+    assert paths(done.items, site) == {"/", "/a", "/b"}
+    assert done.stats["finish_reason"] == "finished"
+    assert done.stats["neardup/pages_skipped"] == 1
+
+
+class HandsOnValues(LinkSpider):
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href, meta={"parent": response.url, "neardup_seen": 1})
+
+
+def test_the_log_says_why_nothing_is_dropped(
+    site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    site.add("/", OTHER, "/a", "/b", "/c")
+    for path in ("/a", "/b", "/c"):
+        site.add(path, WORDS)
+
+    done = crawl(HandsOnValues, settings | {"NEARDUP_ACTION": "drop"}, start=f"{site.url}/")
+
+    assert len(done.items) == 4
+    assert caplog.text.count("hands on values that may be a part of them: meta 'parent' (further") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,18 +28,22 @@ from neardup.scrapy.links import (
     REPEATED,
     Links,
     PageLinks,
-    carries_values,
     lowered_by,
     request_key,
+    values_carried,
 )
 from neardup.scrapy.options import Action
 from neardup.urls.audit import Audit
 from tests.support.crawling import crawl, serve
-from tests.support.spiders import LinkSpider, text
+from tests.support.spiders import OTHER, WORDS, LinkSpider, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
+
+    from scrapy.http import Response
+
+    from tests.support.crawling import Site
 
 URL = "http://shop.example/page?id=1"
 
@@ -130,7 +135,17 @@ def test_callbacks_that_hold_values_are_called_at_once(links: Links, callback: A
     PageLinks(links, response(), DUPLICATE).lets_pass(request)
 
     assert request.priority == 0
-    assert carries_values(request)
+    assert values_carried(request)
+
+
+def test_a_request_says_what_it_carries() -> None:
+    meta = {"download_item": {"name": "chair"}, "rule": Product("chair"), "download_timeout": 9, "rule_": 1}
+    request = Request("http://shop.example/1", cb_kwargs={"level": 2}, meta=meta, callback=by_default)
+
+    assert values_carried(request) == [
+        "cb_kwargs 'level'", "meta 'download_item'", "meta 'rule'", "meta 'rule_'", "the callback"
+    ]  # fmt: skip
+    assert not values_carried(Request("http://shop.example/1", meta={"rule": 1, "splash": {"args": {}}}))
 
 
 def test_a_callback_that_calls_another_one_holds_nothing(links: Links) -> None:
@@ -364,3 +379,62 @@ def test_links_of_copies_that_a_sample_led_to_do_not_wait(links: Links) -> None:
     assert (of_sample.priority, of_sample.meta[BAND]) == (0, 0)
     assert waiting.priority <= -lowered_by(0.5)
     assert waiting.meta[BAND] > 0
+
+
+class Numbered(Request):
+    """A request as a spider has it, with a number that Scrapy's own do not know."""
+
+    def __init__(self, number: int = 0, path: str = "", start: str = "") -> None:
+        super().__init__(f"{start}{path}")
+        self.number = number
+
+
+class NumberedSpider(scrapy.Spider):
+    name = "numbered"
+
+    def __init__(self, start: str) -> None:
+        super().__init__()
+        self.first = start
+
+    async def start(self) -> AsyncIterator[Request]:
+        yield Numbered(1, start=self.first)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        assert isinstance(response.request, Numbered)
+        yield {"url": response.url, "number": response.request.number}
+        for number, href in enumerate(response.css("a::attr(href)").getall(), start=2):
+            yield Numbered(number, href, self.first.rstrip("/"))
+
+
+def test_requests_of_a_class_of_ones_own_wait_as_they_are(site: Site, addon: dict[str, Any]) -> None:
+    copies = [f"/list?page=1&sid={number}" for number in range(40)]
+    site.add("/", OTHER, *copies)
+    for number, copy in enumerate(copies):
+        site.add(copy, WORDS, f"/own/{number}")
+        site.add(f"/own/{number}", " ".join(f"word{number}x{place}" for place in range(50)))
+
+    done = crawl(NumberedSpider, addon, start=f"{site.url}/")
+
+    assert len(done.items) == 81
+    assert all(item["number"] for item in done.items)
+    assert done.stats["neardup/predicted/deferred"] > 0
+    assert "neardup/errors" not in done.stats
+
+
+@pytest.mark.parametrize("name", ["CLOSESPIDER_PAGECOUNT_NO_ITEM", "CLOSESPIDER_TIMEOUT_NO_ITEM"])
+def test_nothing_waits_in_a_crawl_that_ends_when_no_items_come(
+    site: Site, addon: dict[str, Any], caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    site.add("/", OTHER, "/a", "/b", "/last")
+    site.add("/a", WORDS, "/item/1")
+    site.add("/b", WORDS, "/item/2")
+    site.add("/last", "words of its own and no more " * 9)
+    site.add("/item/1", "an item")
+    site.add("/item/2", "another item")
+
+    done = crawl(LinkSpider, addon | {name: 60, "LOG_LEVEL": "INFO"}, start=f"{site.url}/")
+
+    assert f"{name} is 60, so links of duplicates and predicted copies do not wait" in caplog.text
+    assert len(done.items) == 6
+    assert "neardup/links_deferred" not in done.stats
