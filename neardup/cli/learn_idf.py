@@ -18,6 +18,7 @@ from neardup.cli.output import complain
 from neardup.cli.progress import Progress, interruptible
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.store import page_report
+from neardup.store.whole_file import target
 from neardup.text import idf
 from neardup.text.features import HASH, Features
 from neardup.text.folders import html_files, read_page
@@ -70,6 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.out.parent.is_dir():
         # Not only after all pages have been read.
         raise ConfigurationError(f"{arguments.out} cannot be written: {arguments.out.parent} is not a folder")
+    out = target(arguments.out)
     with interruptible(f"{arguments.out} is not written"):
         pages = _stored(arguments) if arguments.from_store else _in_folders(arguments.folders)
         table = _learn(pages, features).frequencies(
@@ -78,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
             hashed_by=HASH,
             min_pages=arguments.min_pages,
         )
-        table.save(arguments.out)
+        table.save(out)
     print(
         f"{arguments.out}: {table.identity}, {table.hashes.size:,} words of {table.pages:,} different pages"
     )

@@ -15,7 +15,6 @@ Parquet needs the extra ``neardup[parquet]``.
 from __future__ import annotations
 
 import csv
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +24,7 @@ from neardup.errors import ConfigurationError
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.fingerprint.simhash import WEAK_BITS_STORED
 from neardup.parquet import DAMAGE, arrow_module, reading_parquet
+from neardup.store.whole_file import target, written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -320,8 +320,7 @@ def check_output(path: Path, *inputs: Path | None) -> None:
         raise ConfigurationError(f"{path} is also an input and would be overwritten; name another file")
     if not path.parent.is_dir():
         raise ConfigurationError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise ConfigurationError(f"{path} is a folder; name a file")
+    target(path)
     if path.suffix == ".parquet":
         arrow_module("pyarrow.parquet", path)
 
@@ -333,27 +332,24 @@ def write_records(path: Path, records: npt.NDArray[Any], **more: npt.NDArray[np.
     """
     columns = {name: records[name] for name in records.dtype.names or ()}
     columns.update({name: column for name, column in more.items() if column is not None})
-    started = path.with_name(f"{path.name}.writing")
     try:
-        if path.suffix == ".npy":
-            whole = np.empty(len(records), dtype=[(name, "<i8") for name in columns])
-            for name, column in columns.items():
-                whole[name] = column
-            with started.open("wb") as out:
-                np.save(out, whole)
-        elif path.suffix == ".parquet":
-            table = arrow_module("pyarrow", path).table(
-                {n: np.ascontiguousarray(c) for n, c in columns.items()}
-            )
-            arrow_module("pyarrow.parquet", path).write_table(table, started)
-        else:
-            with started.open("w", newline="") as text:
-                write_csv(text, columns)
-        os.replace(started, path)  # noqa: PTH105
+        with written_whole(path) as started:
+            if path.suffix == ".npy":
+                whole = np.empty(len(records), dtype=[(name, "<i8") for name in columns])
+                for name, column in columns.items():
+                    whole[name] = column
+                with started.open("wb") as out:
+                    np.save(out, whole)
+            elif path.suffix == ".parquet":
+                table = arrow_module("pyarrow", path).table(
+                    {n: np.ascontiguousarray(c) for n, c in columns.items()}
+                )
+                arrow_module("pyarrow.parquet", path).write_table(table, started)
+            else:
+                with started.open("w", newline="") as text:
+                    write_csv(text, columns)
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be written: {exc.strerror or exc}") from exc
-    finally:
-        started.unlink(missing_ok=True)
 
 
 def write_csv(out: IO[str], columns: dict[str, npt.NDArray[Any]], *, header: bool = True) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neardup.errors import NeardupError
+from neardup.store.whole_file import target, written_whole
 from neardup.web.extra import needed_for
 
 if TYPE_CHECKING:
@@ -24,17 +25,18 @@ def check(what: str) -> None:
 def write(store: Store, rule: Rule, path: Path, progress: Callable[[str], None] = lambda _: None) -> None:
     """Write the report of a store, which replaces a file that is there once it is whole.
 
-    Raises ConfigurationError if the extra is missing, NeardupError if the file cannot be written.
+    Raises ConfigurationError if the extra is missing, or the path is that of no file. Raises NeardupError if
+    the file cannot be written.
     """
     check(f"the report {path}")
+    target(path)  # before the counting, which may take long
     from neardup.web.counting import count  # noqa: PLC0415  # crawls without a report do not pay for it
     from neardup.web.pages import report_file  # noqa: PLC0415
 
     counted = count(store, rule, progress)
     text = report_file(counted.summary, counted.mirrors)
-    unfinished = path.with_name(f".{path.name}.part")
     try:
-        unfinished.write_text(text, encoding="utf-8", errors="replace")
-        unfinished.replace(path)
+        with written_whole(path) as started:
+            started.write_text(text, encoding="utf-8", errors="replace")
     except OSError as exc:
         raise NeardupError(f"the report {path} cannot be written: {exc.strerror or exc}") from exc

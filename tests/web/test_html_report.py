@@ -140,7 +140,7 @@ def test_where_it_cannot_be_written(store: Store, tmp_path: Path, caplog: pytest
     with pytest.raises(ConfigurationError, match="NEARDUP_REPORT must name a file in a folder that is there"):
         crawl(SiteSpider, {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_REPORT": "no/r.html"}, url=str(PAGES))
     path = tmp_path / "r.html"
-    (tmp_path / ".r.html.part").mkdir()
+    (tmp_path / "r.html.writing").mkdir()
     settings = {
         "ADDONS": {"neardup.Addon": 500},
         "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db",

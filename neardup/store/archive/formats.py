@@ -22,7 +22,7 @@ PARQUET = ".parquet"
 def check_new(path: Path) -> None:
     """Find out before a long export whether it can be written there; else ConfigurationError."""
     _is_parquet(path)
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise ConfigurationError(f"{path} is there already; name another one, or remove it first")
     if not path.parent.is_dir():
         raise ConfigurationError(f"{path}: there is no folder {path.parent}; make it first")

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from neardup.errors import ConfigurationError
 from neardup.store.archive.layout import Batch, Header, Kind
+from neardup.store.whole_file import written_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,20 +51,15 @@ _READ: dict[Kind, Callable[[str], Any]] = {
 
 def save(path: Path, header: Header, batches: Iterable[tuple[Table, list[tuple[Any, ...]]]]) -> None:
     """Write an export, first under another name; OSError if that is not possible."""
-    started = path.with_name(f"{path.name}.writing")
-    try:
-        with _open(started, "wb", packed=path.suffix == ".gz") as out:
-            out.write(_line(header.as_dict()))
-            for table, rows in batches:
-                written = [_WRITTEN.get(column.kind) for column in table.columns]
-                for row in rows:
-                    record: dict[str, Any] = {"table": table.name}
-                    for column, write, value in zip(table.columns, written, row, strict=True):
-                        record[column.name] = value if write is None or value is None else write(value)
-                    out.write(_line(record))
-        started.replace(path)
-    finally:
-        started.unlink(missing_ok=True)
+    with written_whole(path) as started, _open(started, "wb", packed=path.suffix == ".gz") as out:
+        out.write(_line(header.as_dict()))
+        for table, rows in batches:
+            written = [_WRITTEN.get(column.kind) for column in table.columns]
+            for row in rows:
+                record: dict[str, Any] = {"table": table.name}
+                for column, write, value in zip(table.columns, written, row, strict=True):
+                    record[column.name] = value if write is None or value is None else write(value)
+                out.write(_line(record))
 
 
 class JsonLines:
