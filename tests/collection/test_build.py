@@ -295,6 +295,19 @@ class TestInputs:
 
         assert len(found) == len(PAGES) + 2
 
+    def test_collection_in_the_folder_that_it_is_built_of(self, tmp_path: Path, archive: Path) -> None:
+        out = tmp_path / "pages"
+        site = tmp_path / "site"
+        site.mkdir()
+        (site / "collection.json").write_text('{"a": "file of a site"}')
+        (site / "page.html").write_bytes(PAGES[0].body)
+        first = built(out, tmp_path)
+
+        assert len(first) == len(PAGES) + 1
+        assert built(out, tmp_path) == first
+        assert built(out, tmp_path) == first
+        assert built(tmp_path / "other", tmp_path) == first
+
     def test_rows_without_pages_are_counted(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = tmp_path / "a.jsonl"
         lines = ['{"url": "http://a.example/", "html": "<p>word"}', '{"url": null, "html": ""}', "{", "[1]"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neardup.collection.dataset import read_state
 from neardup.collection.inputs import archives, dbm_caches, folders, one_piece, tables
 from neardup.collection.inputs.found import Unreadable, Why
 from neardup.collection.inputs.gzip_members import MAGIC, beginning
@@ -75,7 +76,7 @@ def open_inputs(argument: str, names: tables.Names, scheme: str) -> Iterator[Ope
 def _of_folder(folder: Path, names: tables.Names) -> list[Opened]:
     if cached := folders.cached_responses(folder):
         return [_many(folder, folders.HttpCache(cached), [path / "response_body" for path in cached])]
-    files = list(files_below(folder, _refuse))
+    files = _without_collections(list(files_below(folder, _refuse)))
     found = [
         opened
         for path in files
@@ -86,6 +87,21 @@ def _of_folder(folder: Path, names: tables.Names) -> list[Opened]:
     if pages := tuple(path for path in files if is_page(path.name)):
         found.append(_many(folder, folders.HtmlFiles(pages), pages))
     return found
+
+
+def _without_collections(files: list[Path]) -> list[Path]:
+    """Files that are no part of a collection: a folder may hold the collection that is built of it."""
+    collections = {
+        path.parent for path in files if path.name == "collection.json" and _has_state(path.parent)
+    }
+    return [path for path in files if collections.isdisjoint(path.parents)] if collections else files
+
+
+def _has_state(folder: Path) -> bool:
+    try:
+        return read_state(folder) is not None
+    except ConfigurationError:  # the file of a site that has the same name
+        return False
 
 
 def _of_caches(files: list[Path]) -> list[Opened]:
