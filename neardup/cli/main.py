@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 import neardup
 from neardup import native
 from neardup.cli.output import complain
+from neardup.cli.progress import INTERRUPTED
 from neardup.cli.verbs import Verb, add_verbs
 from neardup.errors import NeardupError
 
@@ -95,14 +98,33 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; 0 if it did what it was told, 1 with a message if it could not."""
-    parsed = make_parser().parse_args(arguments)
+    """Run one verb; 0 if it did what it was told, 1 with a message if it could not, 130 after Ctrl-C."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # What is printed comes from the web, and a terminal or a file may not know all of its characters.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        parsed = make_parser().parse_args(arguments)  # which imports the verb, and may take a second
         parsed.run(parsed)
+        sys.stdout.flush()
     except NeardupError as exc:
         complain(exc)
         return 1
+    except KeyboardInterrupt:
+        print("\nneardup: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has had enough, as head(1) does; Python would complain once more at exit.
-        sys.stderr.close()
+        _flush_or_close()  # its reader has had enough, as head(1) does
+    except OSError as exc:  # such as a full disk behind standard output
+        _flush_or_close()
+        complain(exc)
+        return 1
     return 0
+
+
+def _flush_or_close() -> None:
+    """Close a standard output that takes no more: Python would try again at exit, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            sys.stdout.close()

@@ -24,6 +24,8 @@ from tests.support.crawling import crawl, serve
 from tests.support.databases import BACKENDS, new_database
 from tests.support.detectors import shuffled
 from tests.support.places import PAGES
+from tests.support.stores import upgraded, write
+from tests.support.verdicts import page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -396,6 +398,47 @@ def test_a_verb_that_is_none_is_named(capsys: pytest.CaptureFixture[str]) -> Non
         main(["reprot"])
 
     assert "'reprot'" in capsys.readouterr().err
+
+
+def test_ctrl_c_while_the_verb_is_imported() -> None:
+    code = (
+        "import signal, sys; from neardup.cli.main import main\n"
+        # A shell has what it starts in the background ignore SIGINT.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Slow:\n"
+        "    @staticmethod\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'neardup.cli.report': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Slow)\n"
+        "sys.exit(main(['report']))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (130, "\nneardup: interrupted\n")
+
+
+@pytest.mark.parametrize("verb", ["report", "db info"])
+def test_full_disk_behind_standard_output(verb: str, stored: str) -> None:
+    # The one fills a buffer on its way, the other has all of its output in it at the end.
+    command = f"{sys.executable} -m neardup {verb} --database {stored} > /dev/full"
+
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (1, "neardup: [Errno 28] No space left on device\n")
+
+
+def test_output_that_knows_few_characters(tmp_path: Path) -> None:
+    url = upgraded(f"sqlite:///{tmp_path}/n.db")
+    store = Store.open(url, scheme=str(Scheme()))
+    write(store, page(1, "http://a.example/중"))
+    store.close()
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    command = [sys.executable, "-m", "neardup", "show", "http://a.example/중", "--database", url]
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("http://a.example/\\uc911\n")
 
 
 @pytest.mark.slow
