@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
     from sqlalchemy import Connection
+    from sqlalchemy.exc import DBAPIError
 
     from neardup.store.archive.layout import Archive, Batch
     from neardup.store.store import Store
@@ -137,18 +138,26 @@ def _check_schemes(batch: Batch, scheme: str | None) -> None:
 
 def _insert(connection: Connection, batch: Batch) -> None:
     table = _TABLE[batch.table]
+    if _refusal(connection, table, batch.rows) is None:
+        return
+    # One of them is refused; which one?
+    for row, place in zip(batch.rows, batch.places, strict=True):
+        if (refusal := _refusal(connection, table, [row])) is not None:
+            reason = " ".join(str(refusal.orig).split())
+            raise ConfigurationError(f"{place}: the database refuses the row: {reason}") from refusal
+
+
+def _refusal(connection: Connection, table: sa.Table, rows: list[dict[str, Any]]) -> DBAPIError | None:
+    """Store rows; what the database has against one of them, and none is stored then."""
+    savepoint = connection.begin_nested()
     try:
-        with connection.begin_nested():
-            connection.execute(insert(table), batch.rows)
-    except _REFUSALS:
-        # One of them is refused; which one?
-        for row, place in zip(batch.rows, batch.places, strict=True):
-            try:
-                with connection.begin_nested():
-                    connection.execute(insert(table), row)
-            except _REFUSALS as exc:
-                reason = " ".join(str(exc.orig).split())
-                raise ConfigurationError(f"{place}: the database refuses the row: {reason}") from exc
+        connection.execute(insert(table), rows)
+    except _REFUSALS as exc:
+        savepoint.rollback()
+        return exc
+    # Any other failure leaves the savepoint: a full disk has ended it, and a rollback would hide the reason.
+    savepoint.commit()
+    return None
 
 
 def _check_complete(stored: Mapping[str, int], expected: Mapping[str, int]) -> None:

@@ -18,7 +18,7 @@ from neardup.cli.main import main
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.rule import Rule
 from neardup.detection.verdict import Kind
-from neardup.errors import ConfigurationError, StoreError
+from neardup.errors import ConfigurationError, DatabaseUnavailable, StoreError
 from neardup.fingerprint.scheme import Scheme
 from neardup.store import removal, transfer
 from neardup.store.archive import formats, jsonlines, parquet
@@ -474,6 +474,15 @@ class TestRefusals:
             run("db", "import", path, "--database", url, code=1)
 
         assert "run: neardup db upgrade" in capsys.readouterr().err
+
+    def test_full_disk_is_named(self, source: str, target: str, tmp_path: Path) -> None:
+        archive = formats.open_archive(export(source, tmp_path / "n.jsonl"), transfer.EXPORTED)
+        with Store.open(target, scheme=archive.header.scheme) as store:
+            sa.event.listen(store.engine, "connect", lambda c, _: c.execute("PRAGMA max_page_count = 60"))
+            store.engine.dispose()
+
+            with pytest.raises(DatabaseUnavailable, match="cannot be used: database or disk is full"):
+                transfer.import_rows(store, archive, lambda _: None)
 
     def test_an_interrupted_import_leaves_nothing(self, source: str, target: str, tmp_path: Path) -> None:
         archive = formats.open_archive(export(source, tmp_path / "n.jsonl"), transfer.EXPORTED)
