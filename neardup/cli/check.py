@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from neardup.cli import database
+from neardup.cli.arguments import count
 from neardup.cli.fetch import fetch
 from neardup.cli.output import complain, printable, show_json, show_table
 from neardup.collection.lookup import known_pages, look_up
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "pages", nargs="+", metavar="URL-OR-FILE", help="http(s) URL, file:// URL or path of an HTML file"
     )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
-    parser.add_argument("--limit", type=int, default=10, help="stored pages shown (default: 10)")
+    parser.add_argument("--limit", type=count, default=10, help="stored pages shown (default: 10)")
     parser.add_argument("--private", action="store_true", help="follow redirects into private networks, too")
 
 

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from neardup.cli import database
+from neardup.cli.arguments import count
 from neardup.cli.output import FORMATS, Section, show_sections
 from neardup.cli.removal import carry_out, in_words, refuse_while_running
 from neardup.cli.rules import stored_rule
@@ -42,14 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="crawls_verb", metavar="VERB")
     text = "remove a crawl with the pages that only it saw; canonical pages are re-elected"
     remove = verbs.add_parser("remove", help=text, description=text)
-    remove.add_argument("crawl", type=int, metavar="N", help="its number, as neardup crawls shows it")
+    remove.add_argument("crawl", type=count, metavar="N", help="its number, as neardup crawls shows it")
     remove.add_argument(
         "--yes", action="store_true", help="do not ask, even if a crawl has not ended or seems to be running"
     )
     database.add_arguments(remove, default=argparse.SUPPRESS)
     text = "let other crawls see the pages of an unfinished crawl that was kept apart (NEARDUP_SHARE)"
     share = verbs.add_parser("share", help=text, description=text)
-    share.add_argument("crawl", type=int, metavar="N", help="its number, as neardup crawls shows it")
+    share.add_argument("crawl", type=count, metavar="N", help="its number, as neardup crawls shows it")
     database.add_arguments(share, default=argparse.SUPPRESS)
 
 

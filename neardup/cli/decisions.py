@@ -15,12 +15,13 @@ from neardup.cli.output import complain, show_json, show_table
 from neardup.cli.progress import Progress, interruptible
 from neardup.cli.rules import stored_rule
 from neardup.detection.decisions import Decision
-from neardup.errors import NeardupError
+from neardup.errors import ConfigurationError, NeardupError
 from neardup.store import deciding, texts
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
+    from typing import TextIO
 
     from neardup.fingerprint.reader import Reader
 
@@ -98,7 +99,7 @@ def _export(arguments: argparse.Namespace) -> None:
         kept = {key: texts.text_of_key(connection, bytes.fromhex(key)) for key in keys}
     progress = Progress("pairs", len(pairs))
     written = 0
-    with interruptible("the file has the pairs so far"), arguments.file.open("w", encoding="utf-8") as file:
+    with interruptible("the file has the pairs so far"), _opened(arguments.file) as file:
         for done, row in enumerate(pairs, start=1):
             try:
                 line = _labelled(row, reader, kept, private=arguments.private)
@@ -111,6 +112,13 @@ def _export(arguments: argparse.Namespace) -> None:
     print(f"{arguments.file}: {written:,} of {len(pairs):,} pairs")
     if written < len(pairs):
         raise SystemExit(1)
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as exc:
+        raise ConfigurationError(f"{path} cannot be written: {exc.strerror or exc}") from exc
 
 
 def _labelled(

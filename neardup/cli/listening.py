@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
 import sys
 from ipaddress import ip_address
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING
 from neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    import argparse
     from socket import socket
 
 _SHORTEST_PASSWORD = 10
+_HIGHEST_PORT = 65_535
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, port: int) -> None:
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, port: int) -> None:
         default="127.0.0.1",
         help="address to listen at (default: 127.0.0.1); another asks for a password",
     )
-    parser.add_argument("--port", type=int, default=port, help=f"default: {port}; 0: any free one")
+    parser.add_argument("--port", type=_port, default=port, help=f"default: {port}; 0: any free one")
     parser.add_argument(
         "--name",
         action="append",
@@ -34,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument(
         "--password-file", type=Path, metavar="FILE", help="read the password there instead of asking for it"
     )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _HIGHEST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: a whole number from 0 to {_HIGHEST_PORT}")
+    return int(text)
 
 
 def is_loopback(host: str) -> bool:

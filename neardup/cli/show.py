@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from neardup.address import page_url
 from neardup.cli import database, template, url_rules
+from neardup.cli.arguments import count
 from neardup.cli.output import printable, show_fields, show_json, show_table
 from neardup.errors import NeardupError
 from neardup.store import page_report
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--private", action="store_true", help="follow redirects into private networks, too")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
-    parser.add_argument("--limit", type=int, default=20, help="duplicates and versions shown (default: 20)")
+    parser.add_argument("--limit", type=count, default=20, help="duplicates and versions shown (default: 20)")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -485,7 +485,7 @@ class _Builder:
         writer.page(
             (
                 page_id, _storable(page.url), _storable(page.host), origin.date, origin.ip,
-                *values, name, origin.place,
+                *values, _storable(name), origin.place,
             )
         )  # fmt: skip
         if reading is not None and reading.can_be_matched(self._min_features):
@@ -506,7 +506,8 @@ class _Builder:
         writer.revisit(
             (
                 _id(number, origin), _storable(page.url), _storable(page.host), origin.date, origin.ip,
-                name, origin.place, *revisits.keys(*refers_to), _storable(revisits.told(refers_to)),
+                _storable(name), origin.place, *revisits.keys(*refers_to),
+                _storable(revisits.told(refers_to)),
             )
         )  # fmt: skip
 

@@ -123,6 +123,7 @@ class TestReport:
         [
             (["--since", "yesterday"], "'yesterday' is no time; give one like 2026-11-21"),
             (["--limit", "0"], "'0' is not a whole number of at least 1"),
+            (["--since", "0001-01-01T00:00:00+14:00"], "is no time; give one like 2026-11-21"),
             (["--format", "xml"], "invalid choice: 'xml'"),
         ],
     )
@@ -133,6 +134,61 @@ class TestReport:
             main(["report", *arguments])
 
         assert message in capsys.readouterr().err
+
+
+BEYOND = str(2**63)
+NUMBERS = (
+    ["report", "--limit"],
+    ["show", "http://a.example/", "--limit"],
+    ["check", "http://a.example/", "--limit"],
+    ["collection", "pagerank", "--limit"],
+    ["crawls", "share"],
+    ["crawls", "remove"],
+    ["decisions", "undo"],
+)
+"""Commands, without the number that they end with."""
+
+
+@pytest.mark.parametrize("command", NUMBERS)
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        ("0", "'0' is not a whole number of at least 1"),
+        ("-1", "'-1' is not a whole number of at least 1"),
+        (BEYOND, f"{BEYOND} is too large: at most {2**63 - 1}"),
+    ],
+)
+def test_numbers_that_no_database_takes(
+    command: list[str], number: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, number])
+
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [command for command in NUMBERS if command[0] != "check"])
+def test_highest_number_is_taken_by_the_database(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([*command, str(2**63 - 1)])
+
+    assert (code, "cannot be used" in capsys.readouterr().err) == (int(command[0] != "report"), False)
+
+
+@pytest.mark.parametrize("verb", [["web", "--no-browser"], ["serve", "--results"]])
+@pytest.mark.parametrize("port", ["99999", "-1", "http"])
+def test_ports_that_do_not_exist(verb: list[str], port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([*verb, "--port", port])
+
+    assert f"'{port}' is no port: a whole number from 0 to 65535" in capsys.readouterr().err
+
+
+def test_decisions_cannot_be_exported_there(output: Output, tmp_path: Path) -> None:
+    output.of("decisions", "export", str(tmp_path / "no" / "x.jsonl"), code=1)
+
+    assert "x.jsonl cannot be written: No such file or directory" in output.error
 
 
 SURELY = {"resemblance": 1.0, "confidence": 1.0, "evidence": "text"}

@@ -308,6 +308,14 @@ class TestInputs:
         assert built(out, tmp_path) == first
         assert built(tmp_path / "other", tmp_path) == first
 
+    def test_name_that_is_no_text(self, tmp_path: Path) -> None:
+        path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfebad.html"))
+        path.write_bytes(PAGES[0].body)
+
+        (found,) = built(tmp_path / "out", path)
+
+        assert found["file"] == f"{tmp_path}/??bad.html"
+
     def test_rows_without_pages_are_counted(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = tmp_path / "a.jsonl"
         lines = ['{"url": "http://a.example/", "html": "<p>word"}', '{"url": null, "html": ""}', "{", "[1]"]
