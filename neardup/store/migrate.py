@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from sqlalchemy import Connection
 
-_WAY_OUT = "run: neardup db upgrade"
+_WAY_OUT = "run: neardup db upgrade, with the same --database URL if you gave one"
 
 _VERSION = Table(
     VERSION_TABLE,

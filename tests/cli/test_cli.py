@@ -398,7 +398,7 @@ class TestDb:
             arguments = [verb] if verb == "report" else ["db", "info"]
             output.of(*arguments, "--database", url, code=1)
 
-        assert "run: neardup db upgrade" in output.error
+        assert "run: neardup db upgrade, with the same --database URL if you gave one" in output.error
 
     def test_tables_of_a_newer_version_are_not_touched(self, output: Output, tmp_path: Path) -> None:
         import sqlite3
