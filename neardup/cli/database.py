@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from scrapy.utils.project import get_project_settings
 
 from neardup.scrapy.options import DATABASE_URL, Options
 from neardup.store.store import Store
 
-if TYPE_CHECKING:
-    import argparse
-
 
 def add_arguments(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
     """Add ``--database``. ``default``: argparse.SUPPRESS for a verb below one that takes it, too."""
     parser.add_argument(
         "--database",
+        type=given_url,
         metavar="URL",
         default=default,
         help=f"database URL; else {DATABASE_URL} from the project's settings or the environment, else SQLite"
         " in the project's data folder",
     )
+
+
+def given_url(text: str) -> str:
+    """A URL that is not empty: that of a shell's variable that is not set would mean the default."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the URL is empty; leave the option out for the default database")
+    return text
 
 
 def read_options(arguments: argparse.Namespace) -> Options:

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="table")
     parser.add_argument(
         "--database",
+        type=database.given_url,
         metavar="URL",
         help=f"fingerprints stored there (at least {_FEWEST_STORED:,}) for a sample of those to come",
     )

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def moment(text: str) -> datetime:
-    """The moment that an age or an ISO date means; one to come would take all pages along."""
+    """The moment that an age or an ISO date means; now, or one to come, would take all pages along."""
     now = datetime.now(UTC)
     try:
         found = now - parse_age(text)
@@ -55,6 +55,6 @@ def moment(text: str) -> datetime:
             raise argparse.ArgumentTypeError(
                 f"{text!r} is neither an age like 12h, 90d or 8w nor a time like 2026-11-21"
             ) from exc
-    if found > now:
-        raise argparse.ArgumentTypeError(f"{text!r} lies in the future; every page is older than that")
+    if found >= now:
+        raise argparse.ArgumentTypeError(f"{text!r} does not lie in the past; every page is older than that")
     return found

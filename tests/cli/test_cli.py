@@ -125,6 +125,7 @@ class TestReport:
             (["--limit", "0"], "'0' is not a whole number of at least 1"),
             (["--since", "0001-01-01T00:00:00+14:00"], "is no time; give one like 2026-11-21"),
             (["--format", "xml"], "invalid choice: 'xml'"),
+            (["--database", ""], "the URL is empty; leave the option out for the default database"),
         ],
     )
     def test_wrong_arguments(

@@ -533,7 +533,9 @@ class TestAges:
         [
             ("3m", "'3m' is neither an age like 12h"),
             ("1.5d", "'1.5d' is neither"),
-            ("9999-01-01", "lies in the future"),
+            ("9999-01-01", "does not lie in the past; every page is older than that"),
+            ("0d", "does not lie in the past; every page is older than that"),
+            ("9999-12-31T23:59:59-14:00", "is neither an age like"),
         ],
     )
     def test_others(self, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
