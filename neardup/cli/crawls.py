@@ -1,5 +1,8 @@
 """``neardup crawls`` lists the crawls that the store knows.
 
+Of the pages that are stored, ``pages_first`` were first seen by the crawl, and ``pages_last`` last seen.
+``duplicates`` is what the crawl itself counted, as its log says; it is empty before the end of the crawl.
+
 ``neardup crawls remove N`` takes a crawl out again, with all that only this crawl brought. ``neardup crawls
 share N`` shows the pages of a crawl to others.
 """

@@ -9,7 +9,7 @@ from sqlalchemy import case, func, select, text
 
 from neardup.detection.verdict import CANONICAL, Kind
 from neardup.store.page_report import store_sizes
-from neardup.store.schema import crawls, duplicate_values, simhash_values
+from neardup.store.schema import crawls, simhash_values
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -58,7 +58,7 @@ class SchemePages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlPages:
-    """A crawl, the pages that it saw first and last, and the relations that it found."""
+    """A crawl, the pages that it saw first and last, and its own count of duplicates, None before its end."""
 
     crawl_id: int
     spider: str
@@ -68,7 +68,7 @@ class CrawlPages:
     shared: bool
     pages_first: int
     pages_last: int
-    duplicates: int
+    duplicates: int | None
     scheme: str
 
 
@@ -138,7 +138,6 @@ def crawl_pages(connection: Connection) -> list[CrawlPages]:
     """All crawls in their order."""
     page = simhash_values.c
     first, last = _rows_by(connection, page.crawl_id), _rows_by(connection, page.last_crawl_id)
-    found = _rows_by(connection, duplicate_values.c.crawl_id)
     return [
         CrawlPages(
             crawl_id=row.id,
@@ -149,7 +148,7 @@ def crawl_pages(connection: Connection) -> list[CrawlPages]:
             shared=bool(row.shared),
             pages_first=first.get(row.id, 0),
             pages_last=last.get(row.id, 0),
-            duplicates=found.get(row.id, 0),
+            duplicates=row.duplicates,
             scheme=row.scheme,
         )
         for row in connection.execute(select(crawls).order_by(crawls.c.id))

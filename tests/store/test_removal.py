@@ -400,15 +400,17 @@ class TestCommands:
         return captured.err if code else captured.out
 
     def test_list(self, known: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        known.finish_crawl(3, reason="finished", counts={"duplicates": 7})
         lines = self.said(capsys, "crawls", "--format", "csv").splitlines()
 
         assert lines[0] == (
             "section,crawl,spider,started,finished,reason,shared,pages_first,pages_last,duplicates,scheme"
         )
         assert lines[1].startswith(
-            "crawls,1,s1,2020-01-01 00:00:00,2020-01-01 00:00:00,not finished,yes,2,2,1,word-tf/"
+            "crawls,1,s1,2020-01-01 00:00:00,2020-01-01 00:00:00,not finished,yes,2,2,,word-tf/"
         )
         assert lines[3].startswith("crawls,3,s3,")
+        assert ",finished,yes,2,2,7,word-tf/" in lines[3]
 
     def test_unknown(self, known: Store, capsys: pytest.CaptureFixture[str]) -> None:
         assert "there is no crawl 9" in (error := self.said(capsys, "crawls", "remove", "9", "--yes", code=1))
