@@ -158,7 +158,10 @@ def unavailable(url: URL, exc: Exception) -> DatabaseUnavailable:
     if isinstance(exc, DBAPIError) and is_conflict(exc):
         hint = "another transaction was in the way"
     elif url.get_backend_name() == "sqlite":
-        hint = "check the path and its permissions, the free space, whether another program holds a lock"
+        hint = (
+            "check the path and its permissions, the free space, whether another program holds a lock, or"
+            " whether its file system is read-only: a copy elsewhere can be read"
+        )
     return DatabaseUnavailable(f"database {masked(url)} cannot be used: {reason(url, exc)} ({hint})")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from neardup.store.engine import make_engine, masked, unavailable
 from neardup.store.schema import VERSION_TABLE, crawls
 from neardup.store.store import Store
 from neardup.store.types import Unsigned64, UtcDateTime
+from tests.support.faults import small_disk
 from tests.support.stores import upgraded
 
 if TYPE_CHECKING:
@@ -129,6 +131,14 @@ class TestOpen:
             Store.open(f"sqlite:///{tmp_path}/n.db", scheme=str(Scheme()), create=False)
 
         assert not (tmp_path / "n.db").exists()
+
+    def test_read_only_file_system_is_named(self, tmp_path: Path) -> None:
+        with small_disk(tmp_path):
+            Store.open(f"sqlite:///{tmp_path}/n.db", scheme=str(Scheme())).close()
+            subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
+
+            with pytest.raises(DatabaseUnavailable, match="its file system is read-only: a copy elsewhere"):
+                Store.open(f"sqlite:///{tmp_path}/n.db", scheme=None, create=False)
 
     def test_servers_want_an_explicit_upgrade(self, database_url: str) -> None:
         if database_url.startswith("sqlite"):
