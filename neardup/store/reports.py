@@ -182,7 +182,7 @@ class WithEvidence:
 
 
 def by_evidence(connection: Connection, filters: Filters) -> list[WithEvidence]:
-    """The surest first."""
+    """The surest first; of those as sure, those with most duplicates."""
     evidence, resemblance = duplicate_values.c.evidence, duplicate_values.c.resemblance
     query = _of_relations(
         filters, evidence, func.count(), func.avg(resemblance), func.min(resemblance)
@@ -191,7 +191,7 @@ def by_evidence(connection: Connection, filters: Filters) -> list[WithEvidence]:
         WithEvidence(name, None if name is None else Evidence(name).confidence, *rest)
         for name, *rest in connection.execute(query)
     ]
-    return sorted(found, key=lambda row: -(row.confidence or 0.0))
+    return sorted(found, key=lambda row: (-(row.confidence or 0.0), -row.duplicates, row.evidence or ""))
 
 
 def by_crawl(connection: Connection, filters: Filters) -> list[tuple[dict[str, Any], Share]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from neardup.errors import NeardupError
+from neardup.store.types import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
         """Gets the page of a URL, or of one that is stored; NeardupError says why there is none."""
 
         def __call__(self, page: str, /, *, as_stored: bool = ...) -> Response: ...
+
+
+_MOST_DIGITS = 18
+"""Of a number that any database takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +61,18 @@ class Asked:
     form: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, name: str) -> str | None:
-        """A field of the query without spaces around it; None if it is empty."""
-        return (self.query.get(name) or "").strip() or None
+        """A field of the query as it would be stored, without spaces around it; None if it is empty."""
+        return storable(self.query.get(name) or "").strip() or None
 
     def whole_number(self, name: str) -> int | None:
         """A field of the query that is a number; NeardupError if it is none."""
         text = self.text(name)
         if text is None:
             return None
-        if not text.isdecimal() or len(text) > 18:
-            raise BadRequest(f"{name} must be a whole number, not {text!r:.80}")
+        if not text.isdecimal() or len(text) > _MOST_DIGITS:
+            raise BadRequest(
+                f"{name} must be a whole number of at most {_MOST_DIGITS} digits, not {text!r:.80}"
+            )
         return int(text)
 
 

@@ -183,7 +183,7 @@ def _host_answer(
     text_of: Callable[[Site, PageRow], PageText | None],
     until_counted: Mapping[str, str],
 ) -> Answer:
-    name = asked.query.get("name", "")  # files have none
+    name = asked.text("name") or ""  # files have none
     counted, counting = site.figures.current()
     with site.store.looking() as connection:
         if not explore.has_host(connection, name):

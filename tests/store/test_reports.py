@@ -125,6 +125,18 @@ class TestReports:
             (None, None, 1, 0.85),
         ]
 
+    def test_evidence_that_is_as_sure_has_an_order(self, store: Store) -> None:
+        with store.begin_write() as connection:
+            for page_id, evidence in ((3, Evidence.DECISION), (4, Evidence.TEXT)):
+                of_page = duplicate_values.c.duplicate_hash_id == page_id
+                changed = sa.update(duplicate_values).where(of_page).values(evidence=evidence.value)
+                connection.execute(changed)
+            found = reports.by_evidence(connection, ALL)
+
+        assert [(row.evidence, row.duplicates) for row in found] == [
+            ("text", 2), ("decision", 1), ("whole", 1)
+        ]  # fmt: skip
+
     def test_across_hosts_and_domains(self, connection: sa.Connection) -> None:
         hosts = reports.across_hosts(connection, ALL)
 

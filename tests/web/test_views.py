@@ -23,7 +23,7 @@ from neardup.store.schema import crawls, page_ranks, simhash_values
 from neardup.store.statements import count_change
 from neardup.web import checking
 from neardup.web.app import _LOOKING
-from tests.support.databases import MYSQL_SLOWLY, new_database
+from tests.support.databases import BACKENDS, MYSQL_SLOWLY, new_database
 from tests.support.places import ROOT
 from tests.support.stores import copy_store, upgraded
 from tests.support.web import HOSTILE, Elements, browsing, keys, served
@@ -281,6 +281,7 @@ def test_mirrors_of_a_host_and_in_each_report(
         f"/cluster/{'0' * 32}",
         f"/pair/{'0' * 32}/{'1' * 32}",
         "/host",
+        "/host?name=%00",
         "/no",
     ],
 )
@@ -290,6 +291,25 @@ def test_what_is_not_stored(browser: Browser, path: str) -> None:
     assert missing.status_code == 404
     assert "<h1>" in missing.text
     assert browser.get(path, headers={"Accept": "application/json"}).json()["error"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_nul_is_no_text_of_a_database(backend: str, tmp_path: Path) -> None:
+    with (
+        new_database(backend, tmp_path) as url,
+        served(upgraded(url)) as page_site,
+        browsing(page_site) as browser,
+    ):
+        assert browser.get("/search?q=%00").status_code == 200
+        assert browser.get("/clusters?host=%00").status_code == 200
+        assert browser.get("/host?name=%00").status_code == 404
+
+
+def test_numbers_beyond_all_databases(browser: Browser) -> None:
+    refused = browser.get("/clusters", least="9" * 20)
+
+    assert refused.status_code == 400
+    assert "least must be a whole number of at most 18 digits" in refused.text
 
 
 def test_lists_go_on_by_key(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
