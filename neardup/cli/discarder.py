@@ -275,7 +275,10 @@ def read(text: str, name: str, hosts: Collection[str]) -> Imported:
     except (ValueError, RecursionError) as exc:
         raise ConfigurationError(f"{name} is no JSON: {exc}") from exc
     if not isinstance(entries, list):
-        raise ConfigurationError(f"{name}: a list of rules is expected, not {type(entries).__name__}")
+        raise ConfigurationError(
+            f"{name}: a list of rules of duplicate-url-discarder is expected, as neardup rules export prints"
+            f" it without --format, not {type(entries).__name__}"
+        )
     found = Imported([], [])
     for number, entry in enumerate(entries, start=1):
         where = f"{name}: rule {number}"

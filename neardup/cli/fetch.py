@@ -46,6 +46,8 @@ _MOST_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _USER_AGENT = "neardup (near-duplicate detection; check)"
 
+_EXPECTED = "the URL or the file of an HTML page is expected"
+
 _SENDABLE = re.compile(r"[!-~]+")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
@@ -60,6 +62,8 @@ def fetch(page: str, *, private: bool = False, trusted: bool = True, as_stored: 
     a redirect. A redirect never leads to anything but http(s). Unless ``private``, a redirect leads to a
     private address only at the host and port of a first URL that is trusted.
     """
+    if not page.strip():
+        raise NeardupError(f"{page!r} is empty; {_EXPECTED}")
     scheme = _scheme(page)
     if scheme in STANDARD_PORTS:
         is_ready = as_stored and _SENDABLE.fullmatch(page)
@@ -69,7 +73,7 @@ def fetch(page: str, *, private: bool = False, trusted: bool = True, as_stored: 
     else:
         raise NeardupError(f"{page} cannot be fetched: only http(s) URLs are; --private allows files")
     if not isinstance(response, HtmlResponse):
-        raise NeardupError(f"{page} is not an HTML page but {type(response).__name__}")
+        raise NeardupError(f"{page} is no HTML page; {_EXPECTED}")
     return response
 
 

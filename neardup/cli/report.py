@@ -15,7 +15,8 @@ from neardup.cli.rules import stored_rule
 from neardup.collection.stored_mirrors import mirrors_of
 from neardup.errors import NeardupError
 from neardup.fingerprint import hamming
-from neardup.store import figures, reports
+from neardup.store import explore, figures, reports
+from neardup.store.types import stored_host
 from neardup.web import html_report
 
 if TYPE_CHECKING:
@@ -57,10 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    filters = reports.Filters(host=arguments.host, since=arguments.since, until=arguments.until)
+    host = None if arguments.host is None else stored_host(arguments.host.lower())
+    filters = reports.Filters(host=host, since=arguments.since, until=arguments.until)
     if arguments.html is not None and filters != reports.Filters():
         raise NeardupError("--html is about the whole store: --host, --since and --until do not go with it")
+    if arguments.html is not None and arguments.format != "table":
+        raise NeardupError("--html writes one HTML file: --format does not go with it")
     with database.open_store(database.read_options(arguments)) as store:
+        _check_host(store, host)
         if arguments.html is not None:
             _write_html(store, arguments.html)
             return
@@ -69,6 +74,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.format == "table":
         print(f"{store.location}\n")
     show_sections(sections, arguments.format)
+
+
+def _check_host(store: Store, host: str | None) -> None:
+    if host is None:
+        return
+    with store.reading() as connection:
+        if not explore.has_host(connection, host):
+            raise NeardupError(f"no page of the host {host!r} is stored in {store.location}")
 
 
 def _write_html(store: Store, path: Path) -> None:
@@ -95,7 +108,8 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
         soft_404s = _soft_404s(reports.soft_404s(connection, filters), limit)
         by_distance = _by_distance(reports.by_distance(connection, filters))
-        curve = None if filters != reports.Filters() else figures.curve(connection)
+        is_whole = filters == reports.Filters()
+        curve = figures.curve(connection) if is_whole else None
     across_domains = reports.across_domains(across_hosts)
     return [
         _overview(overview, across_hosts, across_domains),
@@ -114,8 +128,8 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
                     f"{crawl['started_at']:%Y-%m-%d %H:%M:%S}",
                     crawl["finish_reason"] or "not finished",
                     *_values(of_crawl),
-                    crawl["links_withheld"],
-                    crawl["requests_saved"],
+                    # Known of whole crawls only.
+                    *((crawl["links_withheld"], crawl["requests_saved"]) if is_whole else (None, None)),
                 )
                 for crawl, of_crawl in by_crawl
             ],

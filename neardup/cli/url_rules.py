@@ -39,6 +39,9 @@ DIGITS = 8
 
 _MOST_NAMED = 5
 
+_DIGITS_OF_TRIALS = 3
+"""Behind the point: what was tried long ago counts for less, and is no whole number."""
+
 _LISTED = [state for state in State if state is not State.LEARNING]
 """States whose rules are listed unless others are asked for: rules that learn are many."""
 
@@ -196,8 +199,8 @@ def _show(store: Store, arguments: argparse.Namespace) -> None:
         **dict(zip(COLUMNS, values(stored), strict=True)),
         "slot": learned.rule.slot.value,
         "value": learned.rule.value,
-        "hits": round(learned.hits, 1),
-        "trials": round(learned.trials, 1),
+        "hits": round(learned.hits, _DIGITS_OF_TRIALS),
+        "trials": round(learned.trials, _DIGITS_OF_TRIALS),
         "clusters": learned.clusters,
         "directories": learned.directories,
         "crawl": stored.crawl_id,
@@ -210,7 +213,7 @@ def _show(store: Store, arguments: argparse.Namespace) -> None:
         show_json(told | {"crawls": [dict(zip(_OF_CRAWL, row, strict=True)) for row in crawls]})
         return
     print(f"{printable(learned.rule.host)}: {printable(in_words(learned.rule))}")
-    show_fields(told)
+    show_fields(told | {name: f"{told[name]:.{_DIGITS_OF_TRIALS}f}" for name in ("hits", "trials")})
     if crawls:
         print("\nRequests by crawl")
         show_table(_OF_CRAWL, crawls)

@@ -136,11 +136,14 @@ def open_collection(folder: Path) -> Collection:
 def locked(folder: Path) -> Iterator[None]:
     """Keep other commands from writing into a folder, which is made.
 
-    The lock ends with the process, whatever ends it. Raises ConfigurationError if another process has it.
+    The lock ends with the process, whatever ends it. Raises ConfigurationError if another process has it, or
+    if a file has the name of the folder.
     """
     from filelock import FileLock, Timeout  # noqa: PLC0415 -- 50 ms that only those pay who write
 
     path = folder / _LOCK
+    if folder.is_file():
+        raise ConfigurationError(f"{folder} is a file; name a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, timeout=0)

@@ -177,6 +177,8 @@ def reason(url: URL, exc: Exception) -> str:
 
 def _prepare_file(url: URL, *, create: bool) -> None:
     path = Path(url.database or "")
+    if path.is_dir():
+        raise unavailable(url, IsADirectoryError("it is a folder, not a file"))
     if not create and not path.is_file():
         raise DatabaseUnavailable(
             f"there is no database {path}; a crawl makes it, or name another one with NEARDUP_DATABASE_URL"

@@ -114,9 +114,24 @@ class TestReport:
         assert "(the 2 with most pages, of 5)" in output.of("report", "--limit", "2")
 
     def test_filters(self, output: Output) -> None:
-        assert output.json("report", "--host", "other.example")["overview"][0]["pages"] == 0
+        of_files = output.json("report", "--host", "")
+        assert of_files["overview"][0]["pages"] == 56
+        assert {row["requests_saved"] for row in of_files["by_crawl"]} == {None}
+        assert {row["links_withheld"] for row in output.json("report")["by_crawl"]} == {0}
         assert output.json("report", "--since", "2020-01-01")["overview"][0]["pages"] == 56
         assert output.json("report", "--until", "2020-01-01T00:00")["overview"][0]["pages"] == 0
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--host", "other.example"], "no page of the host 'other.example' is stored in "),
+            (["--html", "r.html", "--format", "json"], "--html writes one HTML file: --format does not go"),
+        ],
+    )
+    def test_what_cannot_be_reported(self, arguments: list[str], message: str, output: Output) -> None:
+        output.of("report", *arguments, code=1)
+
+        assert message in output.error
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -340,7 +355,14 @@ class TestCheck:
         with pytest.raises(SystemExit):
             main(["check", str(tmp_path / "a.pdf")])
 
-        assert "is not an HTML page but" in capsys.readouterr().err
+        said = "a.pdf is no HTML page; the URL or the file of an HTML page is expected"
+        assert said in capsys.readouterr().err
+
+    def test_nothing(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            main(["check", ""])
+
+        assert "'' is empty; the URL or the file of an HTML page is expected" in capsys.readouterr().err
 
 
 class TestShow:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duplicate_url_discarder_rules
 import pytest
+import sqlalchemy as sa
 import tldextract.tldextract
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 
@@ -17,6 +18,7 @@ from neardup.cli import discarder
 from neardup.cli.main import main
 from neardup.cli.url_rules import in_words
 from neardup.fingerprint.scheme import Scheme
+from neardup.store.schema import url_rules
 from neardup.store.store import Store
 from neardup.store.url_rules import UrlRules
 from neardup.urls.learner import Learner
@@ -146,6 +148,15 @@ class TestShow:
         assert told["hits"] == told["trials"] > 30
         assert text.startswith(f"{HOST}: parameter 'sid' does not matter\n")
         assert told["key"] in text
+
+    def test_hits_that_have_faded(self, one: str, run: Run) -> None:
+        with Store.open(one, scheme=None) as store, store.begin_write() as connection:
+            connection.execute(sa.update(url_rules).values(hits=0.9664, trials=12.3456))
+        number = number_of(one, SID)
+        told = json.loads(run(one, "show", number, "--format", "json")[0])
+
+        assert (told["hits"], told["trials"]) == (0.966, 12.346)
+        assert {"0.966", "12.346"} < set(run(one, "show", number)[0].split())
 
     @pytest.mark.parametrize(
         ("number", "message"),
@@ -505,7 +516,10 @@ class TestImport:
         [
             ("{", "is no JSON"),
             ("[" * 100_000, "is no JSON"),
-            ("{}", "a list of rules is expected, not dict"),
+            (
+                "{}",
+                "of duplicate-url-discarder is expected, as neardup rules export prints it without --format",
+            ),
             ("[7]", "rule 1: urlPattern with a list include is expected"),
             ('[{"urlPattern": {"include": "a"}}]', "rule 1: urlPattern with a list include is expected"),
             ('[{"urlPattern": {"include": ["a"]}}]', "rule 1: processor and args are expected"),

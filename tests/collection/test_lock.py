@@ -90,4 +90,6 @@ def test_folder_that_cannot_be_written(
     (tmp_path / "file").write_text("")
 
     assert build(tmp_path / "file", archive) == 1
+    assert f"{tmp_path}/file is a file; name a folder" in capsys.readouterr().err
+    assert build(tmp_path / "file" / "below", archive) == 1
     assert "cannot be written" in capsys.readouterr().err

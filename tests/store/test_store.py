@@ -174,6 +174,11 @@ class TestOpen:
         ):
             Store.open(f"sqlite:///{path}", scheme=str(Scheme()))
 
+    @pytest.mark.parametrize("create", [False, True])
+    def test_folder_in_its_place(self, create: bool, tmp_path: Path) -> None:
+        with pytest.raises(DatabaseUnavailable, match="it is a folder, not a file"):
+            Store.open(f"sqlite:///{tmp_path}", scheme=None, create=create)
+
     def test_folder_that_cannot_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
 
