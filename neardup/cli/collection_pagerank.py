@@ -22,7 +22,7 @@ from neardup.cli.progress import QUIET_SECONDS, interruptible, number
 from neardup.collection import link_graph
 from neardup.collection.collected_links import CollectedLinks
 from neardup.collection.dataset import identity, locked
-from neardup.collection.pagerank import DAMPING, check_damping, pagerank
+from neardup.collection.pagerank import DAMPING, MOST_DAMPING, check_damping, pagerank
 from neardup.collection.rank_work import RankWork
 from neardup.errors import ConfigurationError
 from neardup.scrapy.options import data_folder
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=DAMPING,
         metavar="D",
-        help=f"probability that a link is followed, between 0 and 1 (default: {DAMPING})",
+        help=f"probability that a link is followed, above 0 and at most {MOST_DAMPING} (default: {DAMPING})",
     )
     parser.add_argument("--limit", type=count, default=10, metavar="N", help="ranks shown (default: 10)")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="default: table")

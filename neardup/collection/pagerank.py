@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 DAMPING = 0.85
 """That of the paper."""
 
+MOST_DAMPING = 0.99
+"""With more, iterations are tens of thousands, and in the end the rounding alone is more than ``ERROR``."""
+
 ERROR = 1e-9
 """Most by which the ranks differ from the exact ones, in all (L1)."""
 
@@ -41,9 +44,11 @@ class Ranks:
 
 
 def check_damping(damping: float) -> None:
-    """ConfigurationError unless a damping factor is above 0 and below 1."""
-    if not 0.0 < damping < 1.0:
-        raise ConfigurationError(f"the damping is above 0 and below 1, such as {DAMPING}, not {damping:g}")
+    """ConfigurationError unless a damping factor is above 0 and at most ``MOST_DAMPING``."""
+    if not 0.0 < damping <= MOST_DAMPING:
+        raise ConfigurationError(
+            f"the damping is above 0 and at most {MOST_DAMPING}, such as {DAMPING}, not {damping}"
+        )
 
 
 def pagerank(

@@ -221,8 +221,10 @@ class TestCollection:
         assert other.ranks() is None
 
     def test_wrong_arguments(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        for damping in ("0", "1", "nan", "-3"):
-            assert "the damping is above 0" in said(capsys, tmp_path, f"--damping={damping}", code=1)
+        for damping in ("0", "0.999999", "1", "nan", "-3"):
+            assert "the damping is above 0 and at most 0.99" in said(
+                capsys, tmp_path, f"--damping={damping}", code=1
+            )
         assert "no collection" in said(capsys, tmp_path, code=1)
         assert "give one" in said(capsys, tmp_path, "--database", "sqlite://", code=1)
 
