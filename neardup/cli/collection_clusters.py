@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--into-store",
         action="store_true",
-        help="store pages and relations in the database too, each URL by its last capture",
+        help="store pages and relations in the database too, as one more crawl; each URL has its last capture"
+        " only, there and in FOLDER/clusters",
     )
     database.add_arguments(parser)
 
@@ -118,8 +119,9 @@ def _show(collection: Collection, choice: Choice, found: Found) -> None:
         f" the probability {chosen.found(least):.4f}, one of {middle:g} with {chosen.found(middle):.4f}"
     )
     canonical = len(found.relations["actual_hash_id"].unique())
+    kept = " (last captures only)" if choice.last_captures else ""
     print(
-        f"{collection.clusters}: {number(found.clusters.num_rows, 'page')},"
+        f"{collection.clusters}: {number(found.clusters.num_rows, 'page')}{kept},"
         f" {number(found.relations.num_rows, 'duplicate')} of {number(canonical, 'canonical page')}, judged"
         f" {number(found.judged, 'time')}"
     )

@@ -420,4 +420,6 @@ class TestIntoStore:
             store.begin_crawl(spider="s", settings={})
 
         assert main(["collection", "clusters", str(folder), "--into-store", "--database", url]) == 1
-        assert "'another'" in capsys.readouterr().err
+        said = capsys.readouterr()
+        assert "'another'" in said.err
+        assert " pages (last captures only), " in said.out
