@@ -113,6 +113,7 @@ def _all_near(
     count = len(values)
     if count < 2 or max_distance == 0:
         return
+    threads = min(threads, count)  # more have nothing to do
     values, rows = values.copy(), rows.copy()
     sets, _ = choose_sets(values, 0, max_distance + 1)
     forbidden: list[int] = []

@@ -331,6 +331,7 @@ class TestPairs:
         assert told[-1] == (1.0, len(found))
         assert [done for done, _ in told] == sorted(done for done, _ in told)
         assert len(pairs(values[:0])) == len(pairs(values[:1])) == 0
+        assert pairs(values[[0, 0, 1]], threads=2**70).tolist() == [(0, 1, 0)]
         with pytest.raises(ConfigurationError, match="uint64"):
             pairs(np.zeros(3))  # type: ignore[arg-type]
 
