@@ -112,19 +112,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nneardup: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        _flush_or_close()  # its reader has had enough, as head(1) does
     except OSError as exc:  # such as a full disk behind standard output
-        _flush_or_close()
+        if isinstance(_failure_of_output(), BrokenPipeError):
+            return 0  # its reader has had enough, as head(1) does
         complain(exc)
         return 1
     return 0
 
 
-def _flush_or_close() -> None:
-    """Close a standard output that takes no more: Python would try again at exit, and complain."""
+def _failure_of_output() -> OSError | None:
+    """Why standard output takes no more. It is closed then: Python would try again at exit, and complain."""
     try:
         sys.stdout.flush()
-    except OSError:
+    except OSError as exc:
         with suppress(OSError):
             sys.stdout.close()
+        return exc
+    return None

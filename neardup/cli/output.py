@@ -95,7 +95,8 @@ def show_sections(sections: Sequence[Section], output_format: str) -> None:
 
 
 def show_json(value: object) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    knows_all = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    text = json.dumps(value, indent=2, ensure_ascii=not knows_all, default=str)
     # JSON itself escapes some control characters only; outside of strings it has none but line ends.
     print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 

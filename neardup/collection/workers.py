@@ -57,7 +57,7 @@ def run(
         for task in islice(waiting, processes):
             process = Process(make)
             started.append(process)
-            process.connection.send(task)
+            process.send(task)
             running[process.connection] = process, task
         while running:
             for connection in wait(list(running)):
@@ -65,15 +65,13 @@ def run(
                 try:
                     is_done, value = process.received()
                 except EOFError as exc:
-                    raise NeardupError(
-                        f"a process has ended at {task}, perhaps for want of memory; what was done is kept"
-                    ) from exc
+                    raise _ended_at(task) from exc
                 if not is_done:
                     hear(value)
                     continue
                 del running[connection]
                 for task in islice(waiting, 1):
-                    process.connection.send(task)
+                    process.send(task)
                     running[connection] = process, task
                 yield value
     finally:
@@ -81,6 +79,10 @@ def run(
             process.terminate()
         for process in started:
             process.end()
+
+
+def _ended_at(task: Any) -> NeardupError:
+    return NeardupError(f"a process has ended at {task}, perhaps for want of memory; what was done is kept")
 
 
 class Process:
@@ -93,6 +95,13 @@ class Process:
         self._process = context.Process(target=_serve, args=(theirs, make), daemon=True)
         self._process.start()
         theirs.close()
+
+    def send(self, task: Any) -> None:
+        """Give the process a task. NeardupError: the process has ended."""
+        try:
+            self.connection.send(task)
+        except OSError as exc:
+            raise _ended_at(task) from exc
 
     def received(self) -> tuple[bool, Any]:
         """Whether a task is done, and what it returns, or else what it tells.

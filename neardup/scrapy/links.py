@@ -90,44 +90,27 @@ _OF_WAITING = frozenset({CLUSTER, CHAIN, BAND, PREDICTED, AUDITED, AGAIN})
 
 _META_OF_COMPONENTS = frozenset(
     {
-        "allow_offsite",
-        "bindaddress",
-        "cookiejar",
-        "depth",
-        "http_auth_domain",
-        "http_pass",
-        "http_user",
-        "is_start_request",
-        "link_text",
-        "priority_adjust",
-        "proxy",
-        "proxy_url",
-        "refresh_cache",
-        "referrer_policy",
-        "rule",
-        "verbatim",
-        "_auth_proxy",
+        "_auth_proxy", "_dont_cache", "_scheme_proxy", "allow_offsite", "cache_timestamp", "depth",
+        "dont_cache", "dont_merge_cookies", "dont_obey_robotstxt", "dont_proxy", "dont_redirect",
+        "dont_retry", "download_fail_on_dataloss", "download_latency", "download_maxsize", "download_slot",
+        "download_timeout", "download_warnsize", "ftp_local_filename", "ftp_passive", "ftp_password",
+        "ftp_user", "give_up_log_level", "handle_httpstatus_all", "handle_httpstatus_list",
+        "http_auth_domain", "http_pass", "http_user", "is_secure", "is_start_request", "link_text",
+        "max_retry_times", "priority_adjust", "proxy", "proxy_url", "referrer_policy", "refresh_cache",
+        "retry_times", "rule", "verbatim", "verbatim_url",
     }
-)
-"""Keys that Scrapy and its components write or read."""
+)  # fmt: skip
+"""Keys of Scrapy and of its components, if a setting is the value."""
+
+_SETTING = (str, bytes, int, float, type, NoneType)
+_SETTINGS = (list, tuple, set, frozenset, range)
+"""What has several numbers, such as statuses. A dictionary, or another object, may be an item."""
 
 _PREFIXES_OF_COMPONENTS = (
-    "autothrottle_",
-    "dont_",
-    "download_",
-    "ftp_",
-    "give_up_",
-    "handle_httpstatus_",
-    "max_retry_",
-    "retry_",
-)
-"""With what the names of components begin."""
-
-_SETTING = (str, bytes, int, float, list, tuple, set, frozenset, type, NoneType)
-"""What components have as values; a dictionary, or another object, may be an item."""
-
-_PREFIXES_OF_ANYTHING = ("neardup", "playwright", "redirect_", "splash", "zyte_api")
-"""With what the names of components begin, where the values may be anything."""
+    "autothrottle_", "bindaddress", "cached_response", "cookiejar", "neardup", "playwright", "redirect_",
+    "splash", "zyte_api",
+)  # fmt: skip
+"""With what other keys of components begin, whatever the value is."""
 
 _EXAMPLES = 5
 
@@ -508,10 +491,14 @@ def _released(held: Held) -> Request:
 def queued_again(request: Request, priority: int, meta: dict[str, Any]) -> Request:
     """A copy of a request for the queue, which Scrapy does not filter as seen before.
 
-    The copy has all that a class of the spider's own has added. ``Request.replace()`` hands on what is an
-    argument of Scrapy's class, and calls a constructor that may take other ones.
+    The copy has all that a class of the spider's own has added, and shares headers and arguments with the
+    request. ``Request.replace()`` hands on what is an argument of Scrapy's class, and calls a constructor
+    that may take other ones.
     """
-    again = copy(request)
+    try:
+        again = copy(request)
+    except Exception:  # noqa: BLE001  # a class may rely on its constructor
+        return request.replace(priority=priority, dont_filter=True, meta=meta)
     again.priority, again.dont_filter = priority, True
     again._meta = meta  # the copy shares that of the request
     return again
@@ -536,10 +523,12 @@ def _is_of_component(name: object, value: object) -> bool:
     A spider may hand on an item under a name like those of components.
     """
     text = str(name)
-    if text.startswith(_PREFIXES_OF_ANYTHING):
+    if text.startswith(_PREFIXES_OF_COMPONENTS):
         return True
-    is_named_so = text in _META_OF_COMPONENTS or text.startswith(_PREFIXES_OF_COMPONENTS)
-    return is_named_so and isinstance(value, _SETTING)
+    return text in _META_OF_COMPONENTS and (
+        isinstance(value, _SETTING)
+        or (isinstance(value, _SETTINGS) and all(isinstance(each, int) for each in value))
+    )
 
 
 def _holds_values(callback: object) -> bool:

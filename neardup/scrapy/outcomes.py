@@ -58,6 +58,7 @@ class Outcomes:
         self._links = links
         self._watch = ClusterWatch()
         self._has_failed = False
+        self._flagged = 0
         self._doubtful: OrderedDict[int, _AsBefore] = OrderedDict()
         self._curve = Curve()
 
@@ -313,8 +314,8 @@ class Outcomes:
         assert verdict.canonical_id is not None
         self.count("neardup/flagged")
         self._recorder.flag(verdict.canonical_id)
-        flagged = self._crawler.stats.get_value("neardup/flagged")
-        if flagged <= _MOST_FLAGS_TOLD:
+        self._flagged += 1
+        if self._flagged <= _MOST_FLAGS_TOLD:
             logger.warning(
                 "neardup: %(canonical)s has near-duplicates at %(addresses)d addresses, among %(pages)d"
                 " pages: is it an error page, a login wall, an empty listing, or filled by scripts?"
@@ -324,7 +325,7 @@ class Outcomes:
                     "addresses": flag.addresses,
                     "pages": flag.pages,
                     "url": verdict.url,
-                    "more": _NOT_TOLD if flagged == _MOST_FLAGS_TOLD else "",
+                    "more": _NOT_TOLD if self._flagged == _MOST_FLAGS_TOLD else "",
                 },
                 extra={"spider": self._crawler.spider},
             )

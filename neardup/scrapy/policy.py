@@ -60,7 +60,8 @@ class Policy:
             self._holders[response] = holder
         has_more = self.had.has_more(content, verdict)
         values = [] if request is None else values_carried(request)
-        if values and not self._has_told_values and self.drops_items(verdict, response):
+        would_be_dropped = not has_more and self.drops_items(verdict, response)
+        if values and would_be_dropped and not self._has_told_values:
             self._has_told_values = True
             logger.info(
                 "neardup: %(url)s is a duplicate and keeps its items, because its request hands on values"
@@ -97,7 +98,8 @@ class Policy:
     def skips_page(self, verdict: Verdict, response: Response) -> bool:
         """Whether the callback is not called at all.
 
-        With a limit of depth all are called: the links of a page's copy may have been too deep.
+        Where no request waits, all are called. With a limit of depth the links of a page's copy may have been
+        too deep. A crawl that ends when no items come needs all links in time.
         """
         if self.action is not Action.SKIP or self.had is None or verdict.page_id is None:
             return False

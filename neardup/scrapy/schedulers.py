@@ -49,7 +49,8 @@ def requests_may_wait(crawler: Crawler, *, is_audited: bool) -> bool:
         limit = crawler.settings.getfloat(name)
         if limit:
             logger.info(
-                "neardup: %(name)s is %(limit)g, so links of duplicates and predicted copies do not wait",
+                "neardup: %(name)s is %(limit)g, so links of duplicates and predicted copies do not wait, and"
+                " no callback is skipped",
                 {"name": name, "limit": limit},
                 extra={"spider": crawler.spider},
             )

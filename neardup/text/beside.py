@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 _MEDIA = ("img", "source", "video", "audio", "embed", "iframe", "object", "input")
 
-_PREVIEWS = frozenset({"og:audio", "og:image", "og:video", "twitter:image"})
+_PREVIEWS = frozenset(
+    {
+        "image", "image_src", "og:audio", "og:image", "og:image:secure_url", "og:image:url", "og:video",
+        "og:video:url", "twitter:image", "twitter:image:src",
+    }
+)  # fmt: skip
 
 _FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
 """The ending of a name that is no page's."""
@@ -31,15 +36,17 @@ _TIME = re.compile(r"(?<![0-9])[0-9]{10}(?=(?:[0-9]{3})?(?![0-9]))[0-9]*")
 _AT_ONCE = 60
 """Seconds between a request and the time in its page that stands for the request."""
 
-_OF_ADDRESS_OR_TIME = frozenset(
-    {
-        "@context", "@id", "contentUrl", "dateModified", "datePublished", "image", "item", "logo", "target",
-        "thumbnailUrl", "uploadDate", "url", "urlTemplate", "userInteractionCount",
-    }
-)  # fmt: skip
-"""Names of JSON-LD whose values are other ones on each address of a page, or at each request."""
+_ADDRESSES = frozenset({"@context", "@id", "target", "url", "urlTemplate"})
+"""Names of JSON-LD whose texts are other ones at each address of a page."""
 
-_DIGIT = re.compile(r"[0-9]")
+_OF_REQUESTS = frozenset({"dateModified", "userInteractionCount"})
+"""Names of JSON-LD whose values may be other ones at each request."""
+
+_URL = re.compile(r"\b[a-z]{2,10}://\S*", re.IGNORECASE)
+_NO_PATH = re.compile(r"[?#].*", re.DOTALL)
+
+_MOST_LINKED = 1 << 18
+"""Characters of JSON-LD that is read; what is longer is as it stands."""
 
 _NAMES = 2
 """Segments of a path that name a file: sessions in paths come before."""
@@ -66,47 +73,52 @@ def title(root: etree._Element) -> str:
 
 
 def data(root: etree._Element) -> list[str]:
-    """The data for scripts that a page holds. Of ``ld+json``, the values with a digit.
-
-    The words of ``ld+json`` are in ``words_not_shown``.
+    r"""The data for scripts that a page holds. Of JSON-LD, what tells of the page and not of its address.
 
     >>> from lxml import etree
-    >>> linked = '{"name": "Table", "sku": "T7", "url": "/t?sid=1", "dateModified": "2026-11-26"}'
+    >>> linked = '{"name": "Table", "sku": 7, "url": "http://a.example/?sid=1", "dateModified": "2026"}'
     >>> page = f'<script type=application/json>[1]</script><script type=application/ld+json>{linked}</script>'
     >>> data(etree.HTML(page))
-    ['[1]', 'sku T7']
+    ['[1]', 'name: Table\nsku: 7']
     """
-    found: list[str] = []
-    for each in root.iter("script"):
-        kind, text = each.get("type") or "", each.text or ""
-        if "ld+json" in kind:
-            found += _linked_data(text)
-        elif "json" in kind:
-            found.append(text)
-    return found
+    found = ((each.get("type") or "", each.text or "") for each in root.iter("script"))
+    return [_linked_data(text) if "ld+json" in kind else text for kind, text in found if "json" in kind]
 
 
-def _linked_data(text: str) -> Iterator[str]:
-    """The values of JSON-LD that have a digit, with their names; not what names an address of the page."""
+def _linked_data(text: str) -> str:
+    """The names and values of JSON-LD, but for addresses, times of changes and counters of visits.
+
+    What cannot be read is as it stands: more pages differ then, and none is lost.
+    """
     try:
-        waiting: list[tuple[str, Any]] = [("", json.loads(text))]
+        waiting: list[tuple[str, Any]] = [("", json.loads(text[:_MOST_LINKED], strict=False))]
     except (ValueError, RecursionError):
-        return
+        return text
+    told: list[str] = []
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):
-            waiting.extend((key, each) for key, each in value.items() if key not in _OF_ADDRESS_OR_TIME)
+            waiting.extend(reversed(value.items()))
         elif isinstance(value, list):
-            waiting.extend((name, each) for each in value)
-        elif _DIGIT.search(told := str(value)) and "://" not in told:
-            yield f"{name} {told}"
+            waiting.extend(("", each) for each in reversed(value))
+        elif name not in _OF_REQUESTS and (name not in _ADDRESSES or not isinstance(value, str)):
+            told.append(f"{name}: {_URL.sub(_file_of, str(value))}")
+    return "\n".join(told)
+
+
+def _file_of(address: re.Match[str]) -> str:
+    """The file that an address names, such as an image; "" if it is that of a page."""
+    name = _NO_PATH.sub("", address[0]).rpartition("/")[2]
+    return name if _FILE.search(name) else ""
 
 
 def _previews(root: etree._Element) -> Iterator[str]:
     """The media that other sites show of a page."""
-    for meta in root.iter("meta"):
-        if (meta.get("property") or meta.get("name") or "").lower() in _PREVIEWS:
-            yield meta.get("content") or ""
+    for element in root.iter("meta", "link"):
+        names = (element.get(name) or "" for name in ("property", "name", "itemprop", "rel"))
+        address = element.get("content") or element.get("href")
+        if address and any(name.lower() in _PREVIEWS for name in names):
+            yield address
 
 
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:

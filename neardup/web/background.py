@@ -78,7 +78,7 @@ class Task:
                 process.terminate()
         returned, failure = None, None
         try:
-            process.connection.send(None)
+            process.send(None)
             is_done = False
             while not is_done:
                 is_done, returned = process.received()

@@ -515,9 +515,13 @@ def test_output_that_knows_few_characters(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     command = [sys.executable, "-m", "neardup", "show", "http://a.example/중", "--database", url]
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done, as_json = (
+        subprocess.run(given, env=environment, capture_output=True, text=True, check=True)
+        for given in (command, [*command, "--format", "json"])
+    )
 
     assert done.stdout.startswith("http://a.example/\\uc911\n")
+    assert json.loads(as_json.stdout)["url"] == "http://a.example/중"
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -307,6 +308,8 @@ class TestInputs:
         assert built(out, tmp_path) == first
         assert built(out, tmp_path) == first
         assert built(tmp_path / "other", tmp_path) == first
+        shutil.copy(archive, out / "more.warc.gz")
+        assert len(built(tmp_path / "another", tmp_path)) == 2 * len(PAGES) + 1
 
     def test_name_that_is_no_text(self, tmp_path: Path) -> None:
         path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfebad.html"))

@@ -9,7 +9,10 @@ from time import monotonic, sleep
 
 import pytest
 
+from neardup.collection.workers import run
+from neardup.errors import NeardupError
 from tests.support.places import ROOT
+from tests.support.silent_work import EndsAfterTask
 
 _SECONDS = 30
 """After which a process has not ended."""
@@ -29,3 +32,12 @@ def test_a_silent_process_ends_with_the_one_that_was_killed() -> None:
 
     assert ran
     assert not process.exists()
+
+
+def test_a_process_that_ends_between_two_tasks_is_named() -> None:
+    done = run(EndsAfterTask, range(6), 2, lambda _: None)
+    next(done)
+    sleep(1.0)  # the other process has answered, and ends
+
+    with pytest.raises(NeardupError, match="a process has ended at 3, perhaps for want of memory"):
+        next(done)

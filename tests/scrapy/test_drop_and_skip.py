@@ -110,7 +110,13 @@ class TestPagesOfOneText:
         [
             '<script type="application/ld+json">{{"sku": {number}, "url": "{url}"}}</script>',
             '<script type="application/ld+json">[{{"offers": {{"price": "{number}.90"}}}}]</script>',
+            '<script type="application/ld+json">{{"name": "Thing\n", "sku": {number}}}</script>',
+            '<script type="application/ld+json">{{"sku": {number},}}</script>',
+            '<script type="application/ld+json">{{"item": {{"offers": {{"price": {number}}}}}}}</script>',
+            '<script type="application/ld+json">{{"contentUrl": "{site}/v/{number}.mp4"}}</script>',
             '<meta property="og:image" content="/preview/{number}.jpg">',
+            '<meta property="og:image" content=""><meta itemprop="image" content="/{number}.jpg">',
+            '<link rel="image_src" href="/preview/{number}.jpg">',
         ],
     )
     def test_numbers_that_are_not_in_the_text(
@@ -121,7 +127,8 @@ class TestPagesOfOneText:
         site.add("/", OTHER, *pages, *copies)
         for page, copy in zip(pages, copies, strict=True):
             for url in (page, copy):
-                held = markup.format(number=page.rpartition("/")[2], url=f"{site.url}{url}")
+                number = page.rpartition("/")[2]
+                held = markup.format(number=number, url=f"{site.url}{url}", site=site.url)
                 site.pages[url] = Page(f"<title>Thing</title>{held}<p>{WORDS}".encode())
 
         assert self.crawled(site, settings, action) == {"/", *pages}
@@ -516,3 +523,16 @@ def test_the_log_says_why_nothing_is_dropped(
 
     assert len(done.items) == 4
     assert caplog.text.count("hands on values that may be a part of them: meta 'parent' (further") == 1
+
+
+@pytest.mark.parametrize("action", ["defer", *ACTIONS])
+def test_flags_need_no_stats(site: Site, settings: dict[str, Any], action: str) -> None:
+    pages = [f"/item/{number}" for number in range(2 * FEWEST_ADDRESSES)]
+    site.add("/", OTHER, *pages)
+    for page in pages:
+        site.add(page, WORDS)
+    without = {"STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector", "NEARDUP_ACTION": action}
+
+    done = crawl(LinkSpider, settings | without, start=f"{site.url}/")
+
+    assert paths(done.items, site) == {"/", *pages}

@@ -29,6 +29,7 @@ from neardup.scrapy.links import (
     Links,
     PageLinks,
     lowered_by,
+    queued_again,
     request_key,
     values_carried,
 )
@@ -145,7 +146,12 @@ def test_a_request_says_what_it_carries() -> None:
     assert values_carried(request) == [
         "cb_kwargs 'level'", "meta 'download_item'", "meta 'rule'", "meta 'rule_'", "the callback"
     ]  # fmt: skip
-    assert not values_carried(Request("http://shop.example/1", meta={"rule": 1, "splash": {"args": {}}}))
+    settings = {
+        "rule": 1, "splash": {"args": {}}, "handle_httpstatus_list": range(400, 600), "_scheme_proxy": True,
+    }  # fmt: skip
+    assert not values_carried(Request("http://shop.example/1", meta=settings))
+    items = {"dont_retry": [{"name": "chair"}]}
+    assert values_carried(Request("http://shop.example/1", meta=items)) == ["meta 'dont_retry'"]
 
 
 def test_a_callback_that_calls_another_one_holds_nothing(links: Links) -> None:
@@ -438,3 +444,20 @@ def test_nothing_waits_in_a_crawl_that_ends_when_no_items_come(
     assert f"{name} is 60, so links of duplicates and predicted copies do not wait" in caplog.text
     assert len(done.items) == 6
     assert "neardup/links_deferred" not in done.stats
+
+
+class OfConstructor(Request):
+    """Cannot be copied without its constructor."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self.meta[name]
+
+
+def test_a_request_that_cannot_be_copied_is_made_anew() -> None:
+    request = OfConstructor("http://shop.example/1", meta={"name": "chair"}, headers={"X-A": "1"})
+
+    again = queued_again(request, -5, {"name": "table"})
+
+    assert isinstance(again, OfConstructor)
+    assert (again.priority, again.dont_filter, again.meta) == (-5, True, {"name": "table"})
+    assert again.headers == request.headers

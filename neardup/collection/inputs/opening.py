@@ -40,6 +40,9 @@ _HEADER = struct.Struct("<26x2H")
 _OF_ZIP = (*archives.DAMAGE, RuntimeError, NotImplementedError)
 """What zipfile raises at damage, and at what it cannot unpack."""
 
+_OF_COLLECTIONS = frozenset({".db", ".duckdb", ".json", ".npz", ".parquet", ".shingles", ".writing"})
+"""Endings of the files of a collection that might be taken for inputs, or that change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -90,11 +93,18 @@ def _of_folder(folder: Path, names: tables.Names) -> list[Opened]:
 
 
 def _without_collections(files: list[Path]) -> list[Path]:
-    """Files that are no part of a collection: a folder may hold the collection that is built of it."""
+    """Files that are no part of a collection: a folder may hold the collection that is built of it.
+
+    What else lies in the folder of a collection, such as an archive, is an input.
+    """
     collections = {
         path.parent for path in files if path.name == "collection.json" and _has_state(path.parent)
     }
-    return [path for path in files if collections.isdisjoint(path.parents)] if collections else files
+    return [
+        path
+        for path in files
+        if path.suffix not in _OF_COLLECTIONS or collections.isdisjoint(path.parents)
+    ]  # fmt: skip
 
 
 def _has_state(folder: Path) -> bool:
