@@ -42,7 +42,7 @@ _ADDRESSES = frozenset({"@context", "@id", "target", "url", "urlTemplate"})
 _OF_REQUESTS = frozenset({"dateModified", "userInteractionCount"})
 """Names of JSON-LD whose values may be other ones at each request."""
 
-_URL = re.compile(r"\b[a-z]{2,10}://\S*", re.IGNORECASE)
+_URL = re.compile(r"\b[a-z]{2,10}://\S*|^/\S*$", re.IGNORECASE)
 _NO_PATH = re.compile(r"[?#].*", re.DOTALL)
 
 _MOST_LINKED = 1 << 18

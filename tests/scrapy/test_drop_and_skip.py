@@ -109,6 +109,7 @@ class TestPagesOfOneText:
         "markup",
         [
             '<script type="application/ld+json">{{"sku": {number}, "url": "{url}"}}</script>',
+            '<script type="application/ld+json">{{"sku": {number}, "item": "/thing/?{url}"}}</script>',
             '<script type="application/ld+json">[{{"offers": {{"price": "{number}.90"}}}}]</script>',
             '<script type="application/ld+json">{{"name": "Thing\n", "sku": {number}}}</script>',
             '<script type="application/ld+json">{{"sku": {number},}}</script>',
