@@ -112,20 +112,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nneardup: interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:
+        _flush_or_close()  # its reader has had enough, as head(1) does; those of processes have other errors
     except OSError as exc:  # such as a full disk behind standard output
-        if isinstance(_failure_of_output(), BrokenPipeError):
-            return 0  # its reader has had enough, as head(1) does
+        _flush_or_close()
         complain(exc)
         return 1
     return 0
 
 
-def _failure_of_output() -> OSError | None:
-    """Why standard output takes no more. It is closed then: Python would try again at exit, and complain."""
+def _flush_or_close() -> None:
+    """Close a standard output that takes no more: Python would try again at exit, and complain."""
     try:
         sys.stdout.flush()
-    except OSError as exc:
+    except OSError:
         with suppress(OSError):
             sys.stdout.close()
-        return exc
-    return None
