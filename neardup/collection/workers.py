@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import islice
 from multiprocessing.connection import wait
 from threading import Thread
@@ -57,21 +57,21 @@ def run(
         for task in islice(waiting, processes):
             process = Process(make)
             started.append(process)
-            process.send(task)
+            with _named(task):
+                process.send(task)
             running[process.connection] = process, task
         while running:
             for connection in wait(list(running)):
                 process, task = running[connection]
-                try:
+                with _named(task):
                     is_done, value = process.received()
-                except EOFError as exc:
-                    raise _ended_at(task) from exc
                 if not is_done:
                     hear(value)
                     continue
                 del running[connection]
                 for task in islice(waiting, 1):
-                    process.send(task)
+                    with _named(task):
+                        process.send(task)
                     running[connection] = process, task
                 yield value
     finally:
@@ -81,8 +81,15 @@ def run(
             process.end()
 
 
-def _ended_at(task: Any) -> NeardupError:
-    return NeardupError(f"a process has ended at {task}, perhaps for want of memory; what was done is kept")
+@contextmanager
+def _named(task: Any) -> Iterator[None]:
+    """Name the task of a process that has ended."""
+    try:
+        yield
+    except EOFError as exc:
+        raise NeardupError(
+            f"a process has ended at {task}, perhaps for want of memory; what was done is kept"
+        ) from exc
 
 
 class Process:
@@ -97,11 +104,11 @@ class Process:
         theirs.close()
 
     def send(self, task: Any) -> None:
-        """Give the process a task. NeardupError: the process has ended."""
+        """Give the process a task. EOFError: the process has ended."""
         try:
             self.connection.send(task)
         except OSError as exc:
-            raise _ended_at(task) from exc
+            raise EOFError from exc
 
     def received(self) -> tuple[bool, Any]:
         """Whether a task is done, and what it returns, or else what it tells.

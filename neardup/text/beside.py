@@ -90,8 +90,10 @@ def _linked_data(text: str) -> str:
 
     What cannot be read is as it stands: more pages differ then, and none is lost.
     """
+    if len(text) > _MOST_LINKED:
+        return text
     try:
-        waiting: list[tuple[str, Any]] = [("", json.loads(text[:_MOST_LINKED], strict=False))]
+        waiting: list[tuple[str, Any]] = [("", json.loads(text, strict=False))]
     except (ValueError, RecursionError):
         return text
     told: list[str] = []
