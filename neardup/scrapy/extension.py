@@ -96,10 +96,11 @@ class NearDuplicates:
         )
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
-        if action is not Action.RECORD and not requests_may_wait(
-            crawler, is_audited=self.predictions.audit is not None
-        ):
-            self.policy.links.waiting = self.predictions.waiting = False
+        if action is not Action.RECORD and self.predictions.audit is None:
+            if requests_may_wait(crawler):
+                self.policy.links.steps_counted = self._keep_order
+            else:
+                self.policy.links.waiting = self.predictions.waiting = False
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
         if self.predictions.predict is Predict.DROP:
@@ -166,6 +167,17 @@ class NearDuplicates:
         if self.policy.action is Action.RECORD and predict is not Predict.OFF:
             return Predict.RECORD
         return predict
+
+    def _keep_order(self, counted: str) -> None:
+        """Have no further request wait, because the spider limits the depth by what it counts."""
+        if self.policy.links.waiting:
+            self.policy.links.waiting = self.predictions.waiting = False
+            logger.info(
+                "neardup: requests count steps in %(counted)s, so links of duplicates and predicted copies do"
+                " not wait, and no callback is skipped",
+                {"counted": counted},
+                extra={"spider": self.crawler.spider},
+            )
 
     def judge_response(self, response: Response) -> Verdict | None:
         """The verdict of a response that is about to be passed to its callback; None if it is to be left

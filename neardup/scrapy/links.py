@@ -4,24 +4,23 @@ withheld.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from copy import copy
-from functools import partial
-from types import FunctionType, MethodType, NoneType
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Spider, signals
+from scrapy import signals
 
 from neardup.address import host_of
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.verdict import LEFT_ALONE, Kind
+from neardup.scrapy.carried import values_carried, without_values
 from neardup.scrapy.held import Held, HeldRequests, Why
 from neardup.scrapy.options import Action
 from neardup.scrapy.schedulers import has_own_requests_only
+from neardup.scrapy.steps import Steps
 from neardup.urls.expiry import expires
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -88,30 +87,6 @@ BETWEEN_BANDS = 1_000
 _OF_WAITING = frozenset({CLUSTER, CHAIN, BAND, PREDICTED, AUDITED, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
 
-_META_OF_COMPONENTS = frozenset(
-    {
-        "_auth_proxy", "_dont_cache", "_scheme_proxy", "allow_offsite", "cache_timestamp", "depth",
-        "dont_cache", "dont_merge_cookies", "dont_obey_robotstxt", "dont_proxy", "dont_redirect",
-        "dont_retry", "download_fail_on_dataloss", "download_latency", "download_maxsize", "download_slot",
-        "download_timeout", "download_warnsize", "ftp_local_filename", "ftp_passive", "ftp_password",
-        "ftp_user", "give_up_log_level", "handle_httpstatus_all", "handle_httpstatus_list",
-        "http_auth_domain", "http_pass", "http_user", "is_secure", "is_start_request", "link_text",
-        "max_retry_times", "priority_adjust", "proxy", "proxy_url", "referrer_policy", "refresh_cache",
-        "retry_times", "rule", "verbatim", "verbatim_url",
-    }
-)  # fmt: skip
-"""Keys of Scrapy and of its components, if a setting is the value."""
-
-_SETTING = (str, bytes, int, float, type, NoneType)
-_SETTINGS = (list, tuple, set, frozenset, range)
-"""What has several numbers, such as statuses. A dictionary, or another object, may be an item."""
-
-_PREFIXES_OF_COMPONENTS = (
-    "autothrottle_", "bindaddress", "cached_response", "cookiejar", "neardup", "playwright", "redirect_",
-    "splash", "zyte_api",
-)  # fmt: skip
-"""With what other keys of components begin, whatever the value is."""
-
 _EXAMPLES = 5
 
 
@@ -144,6 +119,8 @@ class Links:
         """Whether links get a :data:`BAND`."""
         self.waiting = True
         """Whether links of duplicates wait."""
+        self.steps_counted: Callable[[str], None] | None = None
+        """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
         self.copy_read: Callable[[str, list[str]], None] | None = None
         """Called with the URL of a copy that was predicted, and with its links that no page had before."""
@@ -397,11 +374,12 @@ class PageLinks:
         asked = response.request.url if response.request else response.url
         # As Scrapy writes them, in requests as well: nothing here is printed.
         self._own_urls = {url.partition("#")[0] for url in (response.url, asked)}
-        self._callback = _plain(response.request.callback) if response.request else None
+        self._callback = without_values(response.request.callback) if response.request else None
         self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
         self._audited: int | None = response.meta.get(AUDITED)
         self._new: list[str] = []
+        self._steps = Steps(response) if links.waiting and links.steps_counted is not None else None
         self.withheld = 0
 
     def lets_pass(self, request: Request) -> bool:
@@ -421,6 +399,8 @@ class PageLinks:
             meta[BAND] = 0
         if links.action is Action.RECORD:
             return True  # nothing is held back, so nobody asks whether it was made before
+        if is_link and self._steps is not None:
+            self._steps.read(request)
         fingerprint = request_key(links.crawler, request)
         new = links.is_new(fingerprint)
         if new:
@@ -444,12 +424,15 @@ class PageLinks:
 
     def finish(self, text: Callable[[], str]) -> int | None:
         """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
-        this exhausts, or None.
+        this exhausts, or None. Tell if the page's links count the steps to them.
 
         ``text`` gives the visible text of the page.
         """
         verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
         request = self._response.request
+        counted = None if self._steps is None else self._steps.counted()
+        if counted is not None and self._links.steps_counted is not None:
+            self._links.steps_counted(counted)
         if (
             self._links.copy_read is not None
             and request is not None
@@ -475,7 +458,7 @@ class PageLinks:
         return not (
             request.dont_filter
             or request.method != "GET"
-            or (_plain(request.callback) != self._callback and values_carried(request))
+            or (without_values(request.callback) != self._callback and values_carried(request))
         )
 
 
@@ -502,63 +485,3 @@ def queued_again(request: Request, priority: int, meta: dict[str, Any]) -> Reque
     again.priority, again.dont_filter = priority, True
     again._meta = meta  # the copy shares that of the request
     return again
-
-
-def values_carried(request: Request) -> list[str]:
-    """The names of what a request hands on that was read on another page: its page is to complete an item.
-
-    The values may be anything: a whole item, an ItemLoader, or a name and a price. They may be held by the
-    callback, too.
-    """
-    return [
-        *(f"cb_kwargs {name!r}" for name in request.cb_kwargs),
-        *(f"meta {name!r}" for name, value in request.meta.items() if not _is_of_component(name, value)),
-        *(["the callback"] if _holds_values(request.callback) else []),
-    ]
-
-
-def _is_of_component(name: object, value: object) -> bool:
-    """Whether Scrapy or a component wrote a value into the meta of a request, or reads it there.
-
-    A spider may hand on an item under a name like those of components.
-    """
-    text = str(name)
-    if text.startswith(_PREFIXES_OF_COMPONENTS):
-        return True
-    return text in _META_OF_COMPONENTS and (
-        isinstance(value, _SETTING)
-        or (isinstance(value, _SETTINGS) and all(isinstance(each, int) for each in value))
-    )
-
-
-def _holds_values(callback: object) -> bool:
-    """Whether a callback holds values that are neither a spider nor callbacks.
-
-    It may be a partial, a method of an item, or a function within another one that has variables of that.
-    """
-    if callback is None:
-        return False
-    if isinstance(callback, FunctionType):
-        kept = [
-            *(callback.__defaults__ or ()),
-            *(callback.__kwdefaults__ or {}).values(),
-            *_enclosed(callback),
-        ]
-        return any(not (value is None or callable(value) or isinstance(value, Spider)) for value in kept)
-    return not (isinstance(callback, MethodType) and isinstance(callback.__self__, Spider))
-
-
-def _plain(callback: object) -> object:
-    """What is the same of two callbacks that hold other values."""
-    if isinstance(callback, partial):
-        return callback.func
-    if not isinstance(callback, FunctionType):
-        return callback
-    return callback.__code__, *(value for value in _enclosed(callback) if callable(value))
-
-
-def _enclosed(function: FunctionType) -> Iterator[object]:
-    """The variables of the functions around a function that it uses."""
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):  # it has no value yet
-            yield cell.cell_contents

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from neardup.detection.endless import EndlessWatch
-from neardup.scrapy.links import AGAIN, Links, PageLinks, request_key, values_carried
+from neardup.scrapy.carried import values_carried
+from neardup.scrapy.links import AGAIN, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:

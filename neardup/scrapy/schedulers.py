@@ -36,15 +36,13 @@ def has_priorities(settings: BaseSettings) -> bool:
     return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
 
 
-def requests_may_wait(crawler: Crawler, *, is_audited: bool) -> bool:
+def requests_may_wait(crawler: Crawler) -> bool:
     """Whether a request may be made later than its turn, without loss; a line in the log says if not.
 
     With a limit of depth the way by which a page is reached first decides what is got behind the page. A
     shorter way must not wait, unless an audit tells what that costs. A crawl that ends when no items come
     must not make the requests for items after others.
     """
-    if is_audited:
-        return True
     for name in _ENDS_BY_ORDER:
         limit = crawler.settings.getfloat(name)
         if limit:

@@ -47,7 +47,7 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
     spider.name: spider
     for spider in (
         spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider,
-        spiders.CaptchaSpider,
+        spiders.CaptchaSpider, spiders.HopsSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider,
     )
 }  # fmt: skip
@@ -338,6 +338,17 @@ class TestNothingWaits:
         assert_nothing_lost(done, without, site)
         assert done.stats["neardup/duplicates"] == 1
         assert "DEPTH_LIMIT is 5, so" in caplog.text
+
+    def test_a_shorter_way_with_a_depth_that_the_spider_counts(
+        self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        site = ShortCut()
+        with caplog.at_level(logging.INFO), serve_site(site) as served:
+            without, done = run(served, {}, spider="hops"), run(served, addon, spider="hops")
+
+        assert_nothing_lost(done, without, site)
+        assert done.stats["neardup/duplicates"] == 1
+        assert caplog.text.count("count steps in meta 'hops', so") == 1
 
     def test_links_that_expire(self, addon: dict[str, Any]) -> None:
         site = Signed()

@@ -18,6 +18,7 @@ from neardup.address import Address
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
+from neardup.scrapy.carried import values_carried
 from neardup.scrapy.links import (
     AUDITED,
     BAND,
@@ -31,7 +32,6 @@ from neardup.scrapy.links import (
     lowered_by,
     queued_again,
     request_key,
-    values_carried,
 )
 from neardup.scrapy.options import Action
 from neardup.urls.audit import Audit

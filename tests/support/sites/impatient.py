@@ -44,7 +44,8 @@ class ShortCut(MadeSite):
         if ask.path not in self._links:
             return NOT_FOUND
         key = self._key(ask.path)
-        return page(f"Page {key}", prose(key, 120), key=key, links=self._links[ask.path])
+        links = {"/": "Home", **self._links[ask.path]}
+        return page(f"Page {key}", prose(key, 120), key=key, links=links)
 
     def _key(self, path: str) -> str:
         return path.removesuffix("/print")

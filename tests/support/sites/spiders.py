@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 import scrapy
@@ -48,6 +48,23 @@ class FollowSpider(scrapy.Spider):
             request = response.follow(href)
             if urlsplit(request.url).netloc == here:
                 yield request
+
+
+class HopsSpider(FollowSpider):
+    """Limits the depth by what its requests carry, and makes requests breadth first."""
+
+    name = "hops"
+    most = 5
+    custom_settings: ClassVar = {
+        "DEPTH_PRIORITY": 1,
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    }
+
+    def links(self, response: Response) -> Iterator[scrapy.Request]:
+        hops = response.meta.get("hops", 0)
+        if hops < self.most:
+            for request in super().links(response):
+                yield request.replace(meta={"hops": hops + 1})
 
 
 class UrlSpider(FollowSpider):

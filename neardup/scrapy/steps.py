@@ -1,0 +1,57 @@
+"""Spiders that limit the depth of a crawl by themselves: each request carries how many steps led to it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from neardup.scrapy.carried import is_of_component
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+_LEAST_LINKS = 2
+"""Links of one page that count on. The one link to the next page of a listing may carry a number as well."""
+
+
+class Steps:
+    """The numbers of a page's request that the page's links count on: by one, all of them alike.
+
+    Numbers that differ from link to link are places in a list.
+    """
+
+    def __init__(self, response: Response) -> None:
+        request = response.request
+        self._own = {} if request is None else dict(_numbers(request))
+        self._counted: dict[tuple[str, str], Counter[int]] = {}
+
+    def read(self, request: Request) -> None:
+        """Take note of what a link of the page carries."""
+        if not self._own:
+            return
+        for place, number in _numbers(request):
+            if place in self._own:
+                self._counted.setdefault(place, Counter())[number] += 1
+
+    def counted(self) -> str | None:
+        """What counts steps, such as ``meta 'hops'``; None: nothing does."""
+        for (where, name), numbers in self._counted.items():
+            (number, links), *others = numbers.most_common(2)
+            if not others and links >= _LEAST_LINKS and abs(number - self._own[where, name]) == 1:
+                return f"{where} {name!r}"
+        return None
+
+
+def _numbers(request: Request) -> Iterator[tuple[tuple[str, str], int]]:
+    """The numbers that a spider has given a request, by where and under which name."""
+    carried: tuple[tuple[str, Mapping[str, Any]], ...] = (
+        ("cb_kwargs", request.cb_kwargs),
+        ("meta", request.meta),
+    )
+    for where, values in carried:
+        for name, value in values.items():
+            if type(value) is int and not (where == "meta" and is_of_component(name, value)):
+                yield (where, name), value
