@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import scrapy
@@ -55,7 +55,7 @@ class HopsSpider(FollowSpider):
 
     name = "hops"
     most = 5
-    custom_settings: ClassVar = {
+    custom_settings = {  # noqa: RUF012 - as Scrapy's manual has it
         "DEPTH_PRIORITY": 1,
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     }
