@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MOST_SKIPPED = 1_000_000
+"""Skipped pages that are remembered, some 60 MB. A page that is forgotten may be skipped once more."""
+
 
 class Policy:
     """Decides by ``NEARDUP_ACTION``, for one crawl.
@@ -122,6 +125,8 @@ class Policy:
         assert response.request is not None
         key = request_key(self.links.crawler, response.request)
         is_again = key in self._skipped
+        if len(self._skipped) >= _MOST_SKIPPED:
+            self._skipped.clear()
         self._skipped ^= {key}
         return is_again
 
