@@ -92,8 +92,14 @@ class NearDuplicates:
         self.policy = Policy(crawler, action, options.endless_after)
         self.outcomes = Outcomes(crawler, options, recorder, self.policy.links)
         self.predictions = Predictions.of_crawl(
-            crawler, self._predict(), recorder.learner, recorder.effects, options.loss_budget
+            crawler,
+            self._predict(),
+            recorder.learner,
+            recorder.effects,
+            options.loss_budget,
+            endless_after=options.endless_after,
         )
+        self.predictions.left = self.policy.links.leave
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
         if action is not Action.RECORD and self.predictions.audit is None:
@@ -103,7 +109,7 @@ class NearDuplicates:
                 self.policy.links.waiting = self.predictions.waiting = False
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
-        if self.predictions.predict is Predict.DROP:
+        if self.predictions.predict in {Predict.DEFER, Predict.DROP}:
             self.policy.links.copy_read = self.predictions.copy_read
         if action.drops:
             self.policy.had = Had(self.predictions.expects_copy)

@@ -122,8 +122,10 @@ class Links:
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
-        self.copy_read: Callable[[str, list[str]], None] | None = None
-        """Called with the URL of a copy that was predicted, and with its links that no page had before."""
+        self.copy_read: Callable[[str, int, list[str]], None] | None = None
+        """Called for each copy that was predicted, with its URL, with the id of the copied page, and with the
+        links of the copy that no page had before.
+        """
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
         self._passed_on: set[int] = set()
@@ -320,10 +322,15 @@ class Links:
         cluster = self._deferred.get(fingerprint)
         if cluster is None or not self.endless.is_exhausted(cluster):
             return False
-        del self._deferred[fingerprint]
+        self.leave(request)
+        return True
+
+    def leave(self, request: Request) -> None:
+        """Note that a request that has waited is not made any more."""
+        fingerprint = request_key(self.crawler, request)
+        self._deferred.pop(fingerprint, None)
         self._passed_on.discard(fingerprint)
         self.withhold(request, fingerprint)
-        return True
 
     def put_back(self, request: Request) -> None:
         """Note that a request that has left the queue enters it again."""
@@ -440,7 +447,7 @@ class PageLinks:
             and verdict is not None
             and verdict.repeated
         ):
-            self._links.copy_read(request.url, self._new)
+            self._links.copy_read(request.url, _copied(verdict), self._new)
         if cluster is None or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:
@@ -448,9 +455,8 @@ class PageLinks:
         elif not verdict.repeated:
             led = Led.NEW
         else:
-            of = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
-            assert of is not None
-            led = endless.compare(cluster, of, text(), new_links=bool(self._new), url=self._response.url)
+            new_links, url = bool(self._new), self._response.url
+            led = endless.compare(cluster, _copied(verdict), text(), new_links=new_links, url=url)
         return cluster if endless.led(cluster, led) else None
 
     def _is_link(self, request: Request) -> bool:
@@ -460,6 +466,13 @@ class PageLinks:
             or request.method != "GET"
             or (without_values(request.callback) != self._callback and values_carried(request))
         )
+
+
+def _copied(verdict: Verdict) -> int:
+    """The id of the page that a page which is repeated is a copy of."""
+    of = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
+    assert of is not None
+    return of
 
 
 def _released(held: Held) -> Request:

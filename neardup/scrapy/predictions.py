@@ -32,12 +32,15 @@ from neardup.scrapy.set_aside import SetAside
 from neardup.urls.absent import AbsentPages
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
-from neardup.urls.dropping import is_explored, is_still_sure, may_drop
+from neardup.urls.dropping import is_explored, is_still_sure, is_sure, may_drop
+from neardup.urls.endless_copies import MOST_LINKS, EndlessCopies
 from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
 from neardup.urls.rules import Rule, Slot
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -96,7 +99,10 @@ class Predictions:
         learner: Learner,
         effects: Effects,
         audit: Audit | None = None,
+        *,
+        endless_after: int = 0,
     ) -> None:
+        """``endless_after``: as ``NEARDUP_ENDLESS_AFTER``."""
         self.crawler = crawler
         self.learner = learner
         self.effects = effects
@@ -111,6 +117,9 @@ class Predictions:
         self._leads = Leads()
         self._links = LinksOfDuplicates()
         self._absent = AbsentPages()
+        self._endless = EndlessCopies(endless_after)
+        self.left: Callable[[Request], None] | None = None
+        """Called with a request that is not made, because it is one of an endless space."""
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
         self._outdated: set[tuple[int, int]] = set()
@@ -136,6 +145,8 @@ class Predictions:
         learner: Learner,
         effects: Effects,
         loss_budget: float | None,
+        *,
+        endless_after: int = 0,
     ) -> Predictions:
         """Those of a crawl; without priorities in the scheduler they are recorded at most."""
         if predict in {Predict.DEFER, Predict.DROP} and not has_priorities(crawler.settings):
@@ -149,7 +160,7 @@ class Predictions:
         audit = None
         if loss_budget is not None and can_be_audited(crawler, predict):
             audit = Audit(loss_budget, _LAST_BAND, getrandbits(32))
-        return cls(crawler, predict, learner, effects, audit)
+        return cls(crawler, predict, learner, effects, audit, endless_after=endless_after)
 
     def declared(self, verdict: Verdict, declared: Declared) -> None:
         """Take note, before the verdict is observed, of what a page that is judged says of its versions."""
@@ -170,8 +181,10 @@ class Predictions:
         cluster = self._cluster_of(verdict)
         if cluster is None:
             return []
-        if self.audit is not None and is_unique(verdict, cluster):
-            self.audit.known.unique += 1
+        if is_unique(verdict, cluster):
+            self._endless.found_new(host_of(verdict.url))
+            if self.audit is not None:
+                self.audit.known.unique += 1
         if verdict.soft_404:
             self.learner.observe_soft_404(verdict.url)
             return []
@@ -227,6 +240,8 @@ class Predictions:
             self._drop(request, band, prediction)
         if not waits:
             return None
+        if prediction is not None and prediction.is_known and is_sure(prediction):
+            self._leave_if_endless(request)
         later = self._later_band(request, band, prediction)
         if later <= band:
             return None
@@ -330,15 +345,43 @@ class Predictions:
             if len(self._right) > _MOST_DOUBTFUL:
                 self._right.popitem(last=False)
 
-    def copy_read(self, url: str, new_links: list[str]) -> None:
+    def copy_read(self, url: str, copy_of: int, new_links: list[str]) -> None:
         """Learn whether a copy that was predicted has links of its own.
 
-        ``new_links`` are those that no page had before. Likely copies among them do not count.
+        ``copy_of`` is the id of the page. ``new_links`` are those that no page had before. Likely copies
+        among them do not count.
         """
         prediction = self.learner.predict(page_url(url))
-        if prediction is not None:
+        if prediction is None:
+            return
+        if self.predict is Predict.DROP:
             leads_on = any(self._predict(link) is None for link in new_links)
             self._leads.fetched(prediction.rule, leads_on=leads_on)
+        if is_sure(prediction):
+            leads_to_copies = bool(new_links) and all(map(self._is_sure_copy, new_links[:MOST_LINKS]))
+            if self._endless.read(host_of(url), copy_of, leads_to_copies=leads_to_copies):
+                self._tell_of_endless_space(url)
+
+    def _is_sure_copy(self, url: str) -> bool:
+        prediction = self._predict(url)
+        return prediction is not None and is_sure(prediction)
+
+    def _leave_if_endless(self, request: Request) -> None:
+        """Raise IgnoreRequest if a request, whose page surely is a copy, is one of an endless space."""
+        if self._endless.is_endless(host_of(request.url)):
+            if self.left is not None:
+                self.left(request)
+            raise _ignored(request, "one more of the copies that lead to nothing but copies")
+
+    def _tell_of_endless_space(self, url: str) -> None:
+        self._count("neardup/exhausted")
+        logger.warning(
+            "neardup: copies on %(host)s, which their URLs had surely predicted, have led to nothing but"
+            " copies for so long (NEARDUP_ENDLESS_AFTER) that no more are requested. A site that hands"
+            " out new session ids on each page is such an endless space. The last page: %(url)s",
+            {"host": host_of(url), "url": url},
+            extra={"spider": self.crawler.spider},
+        )
 
     def corrected(self, verdict: Verdict) -> None:
         """Count the prediction about a page whose verdict is corrected."""

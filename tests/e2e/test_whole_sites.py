@@ -233,6 +233,15 @@ class TestEndlessSpaces:
         assert done.found == site.keys
         assert len(done.requests) > 200  # an end that came sooner would be another rule's
 
+    def test_new_session_ids_end_for_all_pages_at_once(self, addon: dict[str, Any]) -> None:
+        site = SessionIds(60, endless=True)
+        site.most_requests = 2_000
+        with serve_site(site) as served:
+            done = run(served, addon)
+
+        assert done.stats["finish_reason"] == "finished"
+        assert done.found == site.keys
+
     def test_never_if_the_setting_is_zero(self, addon: dict[str, Any]) -> None:
         site = BeyondTheLast(25)
         site.most_requests = 250

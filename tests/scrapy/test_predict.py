@@ -92,11 +92,15 @@ def taught() -> Learner:
     return learner
 
 
-def predictions(predict: Predict = Predict.DEFER, learner: Learner | None = None) -> Predictions:
+def predictions(
+    predict: Predict = Predict.DEFER, learner: Learner | None = None, *, endless_after: int = 0
+) -> Predictions:
     """Those of a crawl that has read enough copies without links of their own."""
-    of = Predictions(get_crawler(Callbacks), predict, learner or taught(), Effects())
+    of = Predictions(
+        get_crawler(Callbacks), predict, learner or taught(), Effects(), endless_after=endless_after
+    )
     for place in range(72):
-        of.copy_read(f"{SITE}/item{place % 40}?sid=read{place}", [f"{SITE}/item{place % 40}?sid=next"])
+        of.copy_read(f"{SITE}/item{place % 40}?sid=read{place}", -1, [f"{SITE}/item{place % 40}?sid=next"])
     return of
 
 
@@ -129,6 +133,60 @@ def test_links_of_duplicates_wait_longest_where_pages_are_missing() -> None:
 
 def stat(of: Predictions, name: str) -> int:
     return int(of.crawler.stats.get_value(f"neardup/predicted{name}", 0))
+
+
+class TestEndlessCopies:
+    """Copies, as predicted, that have led to nothing but further copies."""
+
+    def read(self, of: Predictions, number: int, links: int = 1) -> None:
+        """Read so many copies of 40 pages, each with new links to other copies."""
+        for place in range(number):
+            url = f"{SITE}/item{place % 40}?sid=again{place}"
+            of.copy_read(url, place % 40, [f"{url}{link}" for link in range(links)])
+
+    def test_are_left(self) -> None:
+        of = predictions(endless_after=50)
+        left: list[str] = []
+        of.left = lambda request: left.append(request.url)
+        of.observe(verdict(f"{SITE}/first", page_id=1_000))
+        self.read(of, 40 * 8 + 149)
+        put_back(of.look_at(link()))
+
+        self.read(of, 1)
+
+        with pytest.raises(IgnoreRequest, match="nothing but copies"):
+            of.look_at(link())
+        assert left == [KNOWN]
+        assert of.crawler.stats.get_value("neardup/exhausted") == 1
+        assert of.look_at(link(f"{SITE}/other")) is None  # no copy, as far as is known
+
+    def test_are_requested_again_when_a_page_is_new(self) -> None:
+        of = predictions(endless_after=50)
+        self.read(of, 1_000)
+
+        of.observe(verdict(f"{SITE}/other", page_id=1_000))
+
+        put_back(of.look_at(link()))
+
+    def test_are_no_end_without_new_links(self) -> None:
+        of = predictions(endless_after=50)
+        self.read(of, 1_000, links=0)
+
+        put_back(of.look_at(link()))
+
+    def test_are_no_end_if_links_may_lead_to_other_pages(self) -> None:
+        of = predictions(endless_after=50)
+        for place in range(1_000):
+            url = f"{SITE}/item{place % 40}?sid=again{place}"
+            of.copy_read(url, place % 40, [f"{url}1", f"{SITE}/other{place}"])
+
+        put_back(of.look_at(link()))
+
+    def test_never_end_if_the_setting_is_zero(self) -> None:
+        of = predictions(endless_after=0)
+        self.read(of, 1_000)
+
+        put_back(of.look_at(link()))
 
 
 class TestDeferred:
@@ -375,7 +433,7 @@ class TestDropped:
     def test_not_if_such_copies_have_links_of_their_own(self) -> None:
         of = predictions(Predict.DROP)
         for place in range(10):
-            of.copy_read(f"{SITE}/item{place}?sid=read", [f"{SITE}/item1?sid=next", f"{SITE}/only-here"])
+            of.copy_read(f"{SITE}/item{place}?sid=read", 0, [f"{SITE}/item1?sid=next", f"{SITE}/only-here"])
 
         assert self.drop_all(of, 100) == 100
 
@@ -426,7 +484,7 @@ class TestDropped:
         assert of.dropped_in_error() == []
 
         for place in range(10):
-            of.copy_read(f"{SITE}/item{place}?sid=read", [f"{SITE}/only-here{place}"])
+            of.copy_read(f"{SITE}/item{place}?sid=read", 0, [f"{SITE}/only-here{place}"])
 
         again = of.dropped_in_error()
         assert sorted(request.url for request in again) == sorted(set(self.urls(40)) - self.explored())
