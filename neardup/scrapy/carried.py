@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _META_OF_COMPONENTS = frozenset(
     {
-        "_auth_proxy", "_dont_cache", "_scheme_proxy", "allow_offsite", "cache_timestamp", "depth",
+        "_auth_proxy", "_ban", "_dont_cache", "_rotating_proxy", "_scheme_proxy", "allow_offsite",
+        "cache_timestamp", "depth",
         "dont_cache", "dont_merge_cookies", "dont_obey_robotstxt", "dont_proxy", "dont_redirect",
         "dont_retry", "download_fail_on_dataloss", "download_latency", "download_maxsize", "download_slot",
         "download_timeout", "download_warnsize", "ftp_local_filename", "ftp_passive", "ftp_password",
@@ -33,8 +34,8 @@ _SETTINGS = (list, tuple, set, frozenset, range)
 """What has several numbers, such as statuses. A dictionary, or another object, may be an item."""
 
 _PREFIXES_OF_COMPONENTS = (
-    "autothrottle_", "bindaddress", "cached_response", "cookiejar", "neardup", "playwright", "redirect_",
-    "splash", "zyte_api",
+    "autothrottle_", "bindaddress", "cached_response", "cookiejar", "impersonate", "neardup", "playwright",
+    "redirect_", "splash", "zyte_api",
 )  # fmt: skip
 """With what other keys of components begin, whatever the value is."""
 
@@ -46,10 +47,16 @@ def values_carried(request: Request) -> list[str]:
     callback, too.
     """
     return [
-        *(f"cb_kwargs {name!r}" for name in request.cb_kwargs),
+        *(f"cb_kwargs {name!r}" for name, value in request.cb_kwargs.items() if not _is_own(value, request)),
         *(f"meta {name!r}" for name, value in request.meta.items() if not is_of_component(name, value)),
         *(["the callback"] if _holds_values(request.callback) else []),
     ]
+
+
+def _is_own(value: object, request: Request) -> bool:
+    """Whether a value is a page object that scrapy-poet has made of the page of this very request."""
+    is_page_object = any(base.__module__.partition(".")[0] == "web_poet" for base in type(value).__mro__)
+    return is_page_object and str(getattr(value, "url", request.url)) == request.url
 
 
 def is_of_component(name: object, value: object) -> bool:

@@ -123,8 +123,8 @@ class Links:
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
         self.copy_read: Callable[[str, int, list[str]], None] | None = None
-        """Called for each copy that was predicted, with its URL, with the id of the copied page, and with the
-        links of the copy that no page had before.
+        """Called for each copy that was predicted: with its URL, the id of the copied page, and its links,
+        those that no page had before.
         """
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""

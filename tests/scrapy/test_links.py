@@ -148,6 +148,7 @@ def test_a_request_says_what_it_carries() -> None:
     ]  # fmt: skip
     settings = {
         "rule": 1, "splash": {"args": {}}, "handle_httpstatus_list": range(400, 600), "_scheme_proxy": True,
+        "impersonate": "chrome", "impersonate_request_bytes": 80, "_rotating_proxy": True, "_ban": None,
     }  # fmt: skip
     assert not values_carried(Request("http://shop.example/1", meta=settings))
     items = {"dont_retry": [{"name": "chair"}]}
@@ -461,3 +462,19 @@ def test_a_request_that_cannot_be_copied_is_made_anew() -> None:
     assert isinstance(again, OfConstructor)
     assert (again.priority, again.dont_filter, again.meta) == (-5, True, {"name": "table"})
     assert again.headers == request.headers
+
+
+class PageObject:
+    """Stands for a page object of scrapy-poet, which is no dependency of the tests."""
+
+    __module__ = "web_poet.pages"
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+def test_a_page_object_of_the_page_itself_is_no_value_that_is_handed_on() -> None:
+    own, other = PageObject("http://shop.example/1"), PageObject("http://shop.example/2")
+    request = Request(own.url, cb_kwargs={"page": own, "listing": other})
+
+    assert values_carried(request) == ["cb_kwargs 'listing'"]
