@@ -177,9 +177,13 @@ def test_every_field_of_a_verdict_is_described() -> None:
     assert set(verdict.as_dict()) - {"verdict"} <= described
 
 
-def test_tutorial_lists_the_fields_of_the_verdict_in_items() -> None:
-    text = (ROOT / "docs" / "tutorial" / "existing-spider.md").read_text(encoding="utf-8")
-    listed = text.partition("the fields ")[2].partition(".\n")[0]
+@pytest.mark.parametrize(
+    ("page", "before"),
+    [("tutorial/existing-spider.md", "the fields "), ("reference/settings.md", "The value is a dict with ")],
+)
+def test_fields_of_the_verdict_in_items_are_listed(page: str, before: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    listed = text.partition(before)[2].partition(".\n")[0]
     verdict = Verdict(address=Address(""), kind=Kind.NEW, follow=True, reason="")
 
     assert re.findall(r"`(\w+)`", listed) == list(verdict.as_dict())

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from neardup.collection.distinct import distinct
+from neardup.collection.distinct import Kept, distinct
 
-__all__ = ["distinct"]
+__all__ = ["Kept", "distinct"]

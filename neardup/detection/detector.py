@@ -5,8 +5,10 @@ path.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -36,7 +38,7 @@ from neardup.text.features import DEFAULT, Features
 from neardup.text.visible_text import ALT_TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from lxml import etree
 
@@ -100,6 +102,10 @@ class DetectorOptions:
     max_words: int = limits.WORDS
 
     def __post_init__(self) -> None:
+        for name, (said, is_right) in _EXPECTED.items():
+            value = getattr(self, name)
+            if not is_right(value):
+                raise ConfigurationError(f"{name} must be {said}, not {value!r}")
         self.make_index(self.make_rule(self.make_reader().features))
         Scope(self.scope)
         PSMIndex(recall=self.recall)  # checked whichever index is chosen
@@ -134,6 +140,35 @@ class DetectorOptions:
 
     def make_index(self, rule: Rule) -> Index:
         return make_index(self.index, max_distance=rule.max_distance, recall=self.recall)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+_EXPECTED: dict[str, tuple[str, Callable[[object], bool]]] = {
+    **dict.fromkeys(("features", "content", "scope", "index"), ("a text", _is_text)),
+    **dict.fromkeys(("verify", "recall", "recall_sample"), ("a number", _is_number)),
+    **dict.fromkeys(
+        (
+            "sketch_size", "min_features", "follow_per_cluster", "max_page_bytes", "max_tags",
+            "max_attributes", "max_words",
+        ),
+        ("a whole number", _is_whole),
+    ),
+    "max_distance": ("a whole number or None", lambda value: value is None or _is_whole(value)),
+    "alt_texts": ("True or False", lambda value: isinstance(value, bool)),
+    "selectors": ("a mapping of hosts", lambda value: isinstance(value, Mapping)),
+}  # fmt: skip
+"""What each option is, in words, and whether a value is that. Whoever has no type checker is told by name."""
 
 
 class Detector:

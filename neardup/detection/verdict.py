@@ -86,6 +86,9 @@ class Verdict:
     - ``text``: the visible text in UTF-8, if texts are kept.
 
     The ids are those of ``simhash_values``. A page that is not stored has no id.
+
+    Verdicts are compared by value, and may be in sets. The fingerprint, the sketch and the headline do not
+    count in that: the digest of the text speaks for them.
     """
 
     address: Address
@@ -94,15 +97,15 @@ class Verdict:
     reason: str
     repeated: bool = False
     page_id: int | None = None
-    fingerprint: Fingerprint | None = field(default=None, repr=False)
-    sketch: Compact | None = field(default=None, repr=False)
+    fingerprint: Fingerprint | None = field(default=None, repr=False, compare=False)
+    sketch: Compact | None = field(default=None, repr=False, compare=False)
     features: int = 0
     canonical_id: int | None = None
     canonical_url: str | None = None
     distance: int | None = None
     resemblance: float | None = None
     evidence: Evidence | None = None
-    headline: Headline | None = field(default=None, repr=False)
+    headline: Headline | None = field(default=None, repr=False, compare=False)
     again: bool = False
     own_distance: int | None = None
     text_digest: int | None = None

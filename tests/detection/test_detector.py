@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from neardup.detection.detector import Detector, DetectorOptions
+from neardup.detection.detector import _EXPECTED, Detector, DetectorOptions
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError
 from neardup.fingerprint import hamming, sketch
@@ -398,11 +400,37 @@ class TestRestore:
         ({"sketch_size": 100}, "sketch_size must be a multiple of 64 from 64 to 65536, not 100"),
         ({"min_features": 0}, "min_features must be at least 1, not 0"),
         ({"follow_per_cluster": 0}, "follow_per_cluster must be at least 1"),
+        ({"max_distance": "3"}, "max_distance must be a whole number or None, not '3'"),
+        ({"max_distance": True}, "max_distance must be a whole number or None, not True"),
+        ({"min_features": 1.5}, "min_features must be a whole number, not 1.5"),
+        ({"verify": None}, "verify must be a number, not None"),
+        ({"features": None}, "features must be a text, not None"),
+        ({"alt_texts": "no"}, "alt_texts must be True or False, not 'no'"),
+        ({"selectors": None}, "selectors must be a mapping of hosts, not None"),
     ],
 )
 def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         detector(**options)
+
+
+def test_every_option_has_a_type() -> None:
+    assert {field.name for field in fields(DetectorOptions)} == set(_EXPECTED)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    numbers: dict[str, Any] = {"max_distance": np.int64(3), "verify": np.float32(0.5)}
+
+    assert Detector(DetectorOptions(**numbers)).rule.max_distance == 3
+
+
+def test_verdicts_are_compared_by_value_and_may_be_in_sets() -> None:
+    first, second = (detector().examine_text("http://a.example/1", TEXTS["apple"]) for _ in range(2))
+    other = detector().examine_text("http://a.example/1", TEXTS["pear"])
+
+    assert first == second == pickle.loads(pickle.dumps(first))
+    assert {first, second, other} == {first, other}
+    assert first != other
 
 
 def test_higher_recall_probes_more() -> None:
