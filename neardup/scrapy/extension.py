@@ -112,7 +112,7 @@ class NearDuplicates:
         if self.predictions.predict in {Predict.DEFER, Predict.DROP}:
             self.policy.links.copy_read = self.predictions.copy_read
         if action.drops:
-            self.policy.had = Had(self.predictions.expects_copy)
+            self.policy.had = Had(self.predictions.expects_copy, self.text)
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
         self._ips = HostIpRecord(recorder)
         self._progress: AsyncioLoopingCall | LoopingCall | None = None

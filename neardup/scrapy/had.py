@@ -10,6 +10,7 @@ from scrapy.http import HtmlResponse
 
 from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
+from neardup.text.amounts import amounts
 from neardup.text.anchors import anchor_texts, links
 from neardup.text.beside import beside, data, title
 from neardup.text.media import words_not_shown
@@ -28,7 +29,9 @@ forgotten: then fewer pages are dropped, and none is lost.
 
 
 class Content(NamedTuple):
-    """What a page has beside its text: names of media and files, and what is not shown or leads elsewhere."""
+    """What a page has beside its words: names of media and files; amounts, and what is not shown or leads
+    elsewhere.
+    """
 
     names: frozenset[str]
     told: frozenset[str]
@@ -37,9 +40,12 @@ class Content(NamedTuple):
 class Had:
     """What pages had, by cluster, and links of the pages whose callbacks this crawl has called."""
 
-    def __init__(self, expects_copy: Callable[[str], bool]) -> None:
-        """``expects_copy`` tells of a URL whether its page is next to surely a copy."""
+    def __init__(self, expects_copy: Callable[[str], bool], text: Callable[[Response], str]) -> None:
+        """``expects_copy`` tells of a URL whether its page is next to surely a copy. ``text`` gives the
+        visible text of an HTML page.
+        """
         self._expects_copy = expects_copy
+        self._text = text
         self._holders: dict[int, int] = {}
         self._names: set[int] = set()
         self._links: set[int] = set()
@@ -53,14 +59,15 @@ class Had:
         told = {f"title {title(root)}", *(f"data {each}" for each in data(root))}
         told.update(f"word {each}" for each in words_not_shown(response.url, root))
         told.update(f"anchor {each}" for each in anchor_texts(root))
+        told.update(f"amount {each}" for each in amounts(self._text(response)))
         return Content(frozenset(names), frozenset(told))
 
     def has_more(self, content: Content, verdict: Verdict) -> bool:
         """Whether a page has something beside its text that no page of its cluster had; from now on one has.
 
         Media, files, the title, data for scripts and words that are not shown count. The texts of anchors do,
-        too: of a list of a hundred rows, one row may be another. If people have said that the page is a copy,
-        only media and files count.
+        too: of a list of a hundred rows, one row may be another. So do amounts: adverts of one text may
+        differ in a price. If people have said that the page is a copy, only media and files count.
         """
         has_more = self._new(self._names, self._of_cluster(verdict, content.names))
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))

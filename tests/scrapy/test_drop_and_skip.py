@@ -72,6 +72,23 @@ class TestPagesOfOneText:
         done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
         return paths(done.items, site)
 
+    def test_adverts_that_differ_in_an_amount(
+        self, site: Site, settings: dict[str, Any], action: str
+    ) -> None:
+        flats = [f"/flat/{number}" for number in range(9)]
+        copies = [f"{flat}?sid=7" for flat in flats]
+        texts = add_texts(site)
+        site.add("/", OTHER, *texts, *flats, *copies)
+        for number, flat in enumerate(flats):
+            let = f"Flat {number // 3}, {40 + number // 3} m², {850 + 5 * number:,}.00 € a month."
+            body = f"<title>To let</title><h1>A flat to let</h1><p>{prose('flat', 400)}</p><p>{let}</p>"
+            site.pages[flat] = site.pages[f"{flat}?sid=7"] = Page(body.encode())
+
+        found = self.crawled(site, settings, action)
+
+        # Of each flat and its copy, one.
+        assert sorted(path.partition("?")[0] for path in found) == sorted(["/", *texts, *flats])
+
     def test_photos(self, site: Site, settings: dict[str, Any], action: str) -> None:
         pages = [f"/album/{number}" for number in range(PHOTOS)]
         site.add("/", OTHER, *pages)
@@ -466,7 +483,7 @@ class TestPause:
 def test_a_page_that_is_fetched_again_by_another_run_loses_nothing() -> None:
     """The request may come from a queue on disk."""
     policy = Policy(get_crawler(LinkSpider), Action.SKIP, 200)
-    policy.had = Had(lambda url: False)
+    policy.had = Had(lambda url: False, lambda response: "x")
     verdict = replace(duplicate(2, "http://a.example/2", canonical=1, repeated=True), evidence=Evidence.TEXT)
 
     def page(**request: Any) -> HtmlResponse:
