@@ -41,6 +41,8 @@ from neardup.urls.leads import ROUNDS, Leads, round_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from benchmarks.replay import Doc
+    from neardup.detection.verdict import Verdict
     from neardup.urls.learner import Learner
 
 
@@ -89,14 +91,14 @@ class Neardup(Nothing):
                 del self.dropped[url]
         return again
 
-    def read(self, url: str, new_links: list[str]) -> None:
-        """Learn whether a copy that was predicted has links of its own."""
+    def read(self, url: str, new_links: list[str], *, is_sure: bool) -> None:
+        """Learn whether a copy that was predicted has links of its own, and is a sure one."""
         assert self.learner is not None
         found = self.learner.predict(url)
         if found is not None and found.probability >= DEFER:
             of_links = (self.learner.predict(link) for link in new_links)
             leads_on = any(link is None or link.probability < DEFER for link in of_links)
-            self.leads.fetched(found.rule, leads_on=leads_on)
+            self.leads.fetched(found.rule, leads_on=leads_on, is_sure=is_sure)
 
 
 class MaybeDont(Nothing):
@@ -183,6 +185,7 @@ class Dropping(Replay):
         self.tool = tool
         if isinstance(tool, Neardup):
             tool.learner = self.outcome.learner
+        self._is_sure = False
 
     def _defers(self, url: str) -> bool:
         return isinstance(self.tool, Neardup) and super()._defers(url)
@@ -209,9 +212,15 @@ class Dropping(Replay):
             self.tool.learn(url, self.site.body(url))
         doc = self.site.fetch(url)
         new_links = [link for link in doc.links if link not in self._seen] if doc is not None else []
-        if isinstance(self.tool, Neardup) and doc is not None and doc.star in self.outcome.stars:
-            self.tool.read(url, new_links)
+        is_copy = doc is not None and doc.star in self.outcome.stars
+        self._is_sure = False
         super()._arrived(url)
+        if isinstance(self.tool, Neardup) and is_copy:
+            self.tool.read(url, new_links, is_sure=self._is_sure)
+
+    def _follow(self, doc: Doc, verdict: Verdict) -> None:
+        self._is_sure = verdict.is_sure
+        super()._follow(doc, verdict)
 
 
 def compare(site: Site) -> bool:

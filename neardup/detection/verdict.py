@@ -135,6 +135,11 @@ class Verdict:
         return self.canonical_id, self.text_digest
 
     @property
+    def page_stood_for(self) -> int | None:
+        """The id of the canonical page: of a page that is no duplicate, its own."""
+        return self.canonical_id if self.is_duplicate else self.page_id
+
+    @property
     def percentage(self) -> float | None:
         """Duplication percentage against the canonical page (see
         :func:`neardup.fingerprint.hamming.percentage`).

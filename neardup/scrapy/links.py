@@ -122,9 +122,9 @@ class Links:
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
-        self.copy_read: Callable[[str, int, list[str]], None] | None = None
-        """Called for each copy that was predicted: with its URL, the id of the copied page, and its links,
-        those that no page had before.
+        self.copy_read: Callable[[Verdict, str, list[str]], None] | None = None
+        """Called for each copy that was predicted: with its verdict, the URL that was asked for, and those
+        links that no page had before.
         """
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
@@ -447,7 +447,7 @@ class PageLinks:
             and verdict is not None
             and verdict.repeated
         ):
-            self._links.copy_read(request.url, _copied(verdict), self._new)
+            self._links.copy_read(verdict, request.url, self._new)
         if cluster is None or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:
@@ -455,8 +455,9 @@ class PageLinks:
         elif not verdict.repeated:
             led = Led.NEW
         else:
-            new_links, url = bool(self._new), self._response.url
-            led = endless.compare(cluster, _copied(verdict), text(), new_links=new_links, url=url)
+            of = verdict.page_stood_for
+            assert of is not None
+            led = endless.compare(cluster, of, text(), new_links=bool(self._new), url=self._response.url)
         return cluster if endless.led(cluster, led) else None
 
     def _is_link(self, request: Request) -> bool:
@@ -466,13 +467,6 @@ class PageLinks:
             or request.method != "GET"
             or (without_values(request.callback) != self._callback and values_carried(request))
         )
-
-
-def _copied(verdict: Verdict) -> int:
-    """The id of the page that a page which is repeated is a copy of."""
-    of = verdict.canonical_id if verdict.is_duplicate else verdict.page_id
-    assert of is not None
-    return of
 
 
 def _released(held: Held) -> Request:

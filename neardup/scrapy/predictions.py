@@ -345,21 +345,22 @@ class Predictions:
             if len(self._right) > _MOST_DOUBTFUL:
                 self._right.popitem(last=False)
 
-    def copy_read(self, url: str, copy_of: int, new_links: list[str]) -> None:
+    def copy_read(self, verdict: Verdict, url: str, new_links: list[str]) -> None:
         """Learn whether a copy that was predicted has links of its own.
 
-        ``copy_of`` is the id of the page. ``new_links`` are those that no page had before. Likely copies
-        among them do not count.
+        ``url`` is that of the request. ``new_links`` are those that no page had before. Likely copies among
+        them do not count.
         """
         prediction = self.learner.predict(page_url(url))
         if prediction is None:
             return
         if self.predict is Predict.DROP:
             leads_on = any(self._predict(link) is None for link in new_links)
-            self._leads.fetched(prediction.rule, leads_on=leads_on)
-        if is_sure(prediction):
+            self._leads.fetched(prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict))
+        if is_sure(prediction) and _is_sure(verdict):
+            assert verdict.page_stood_for is not None
             leads_to_copies = bool(new_links) and all(map(self._is_sure_copy, new_links[:MOST_LINKS]))
-            if self._endless.read(host_of(url), copy_of, leads_to_copies=leads_to_copies):
+            if self._endless.read(host_of(url), verdict.page_stood_for, leads_to_copies=leads_to_copies):
                 self._tell_of_endless_space(url)
 
     def _is_sure_copy(self, url: str) -> bool:
@@ -532,6 +533,11 @@ def is_unique(verdict: Verdict, cluster: int | None) -> bool:
     if cluster is None:
         return verdict.kind is not Kind.GONE
     return not verdict.repeated or (verdict.is_duplicate and cluster == verdict.page_id)
+
+
+def _is_sure(verdict: Verdict) -> bool:
+    """Whether a page that is repeated surely is a copy: a page that has not changed is one of itself."""
+    return verdict.is_sure or not verdict.is_duplicate
 
 
 def _ignored(request: Request, reason: str) -> IgnoreRequest:

@@ -100,8 +100,16 @@ def predictions(
         get_crawler(Callbacks), predict, learner or taught(), Effects(), endless_after=endless_after
     )
     for place in range(72):
-        of.copy_read(f"{SITE}/item{place % 40}?sid=read{place}", -1, [f"{SITE}/item{place % 40}?sid=next"])
+        url = f"{SITE}/item{place % 40}"
+        read_copy(of, f"{url}?sid=read{place}", [f"{url}?sid=next"], copy_of=-1)
     return of
+
+
+def read_copy(
+    of: Predictions, url: str, links: list[str], *, copy_of: int = 0, evidence: Evidence = Evidence.TEXT
+) -> None:
+    """Read a copy of a page, with these links that no page had before."""
+    of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links)
 
 
 def link(url: str = KNOWN, band: int = 0, **kwargs: Any) -> Request:
@@ -142,7 +150,7 @@ class TestEndlessCopies:
         """Read so many copies of 40 pages, each with new links to other copies."""
         for place in range(number):
             url = f"{SITE}/item{place % 40}?sid=again{place}"
-            of.copy_read(url, place % 40, [f"{url}{link}" for link in range(links)])
+            read_copy(of, url, [f"{url}{link}" for link in range(links)], copy_of=place % 40)
 
     def test_are_left(self) -> None:
         of = predictions(endless_after=50)
@@ -178,7 +186,7 @@ class TestEndlessCopies:
         of = predictions(endless_after=50)
         for place in range(1_000):
             url = f"{SITE}/item{place % 40}?sid=again{place}"
-            of.copy_read(url, place % 40, [f"{url}1", f"{SITE}/other{place}"])
+            read_copy(of, url, [f"{url}1", f"{SITE}/other{place}"], copy_of=place % 40)
 
         put_back(of.look_at(link()))
 
@@ -430,10 +438,17 @@ class TestDropped:
         assert self.drop_all(again, 400) == made  # the same ones in each crawl
         assert (stat(of, "/explored"), stat(of, "/dropped")) == (made, 400 - made)
 
+    def test_not_if_such_copies_are_not_sure(self) -> None:
+        of = predictions(Predict.DROP)
+        for place in range(20):
+            read_copy(of, f"{SITE}/item{place}?sid=read", [], evidence=Evidence.WHOLE)
+
+        assert self.drop_all(of, 100) == 100
+
     def test_not_if_such_copies_have_links_of_their_own(self) -> None:
         of = predictions(Predict.DROP)
         for place in range(10):
-            of.copy_read(f"{SITE}/item{place}?sid=read", 0, [f"{SITE}/item1?sid=next", f"{SITE}/only-here"])
+            read_copy(of, f"{SITE}/item{place}?sid=read", [f"{SITE}/item1?sid=next", f"{SITE}/only-here"])
 
         assert self.drop_all(of, 100) == 100
 
@@ -484,7 +499,7 @@ class TestDropped:
         assert of.dropped_in_error() == []
 
         for place in range(10):
-            of.copy_read(f"{SITE}/item{place}?sid=read", 0, [f"{SITE}/only-here{place}"])
+            read_copy(of, f"{SITE}/item{place}?sid=read", [f"{SITE}/only-here{place}"])
 
         again = of.dropped_in_error()
         assert sorted(request.url for request in again) == sorted(set(self.urls(40)) - self.explored())

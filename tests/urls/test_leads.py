@@ -13,7 +13,7 @@ def taught(own: int, of: int) -> Leads:
     """After so many copies, so many of which, evenly, had links of their own."""
     leads = Leads()
     for number in range(of):
-        leads.fetched(PRINT, leads_on=(number + 1) * own // of > number * own // of)
+        leads.fetched(PRINT, leads_on=(number + 1) * own // of > number * own // of, is_sure=True)
     return leads
 
 
@@ -37,7 +37,7 @@ def test_a_change_of_mind_is_told_once() -> None:
 
     told = []
     for _ in range(10):
-        leads.fetched(PRINT, leads_on=True)
+        leads.fetched(PRINT, leads_on=True, is_sure=True)
         told.append((leads.generation - before, leads.leads_nowhere(PRINT)))
 
     changed = next(place for place, (_, nowhere) in enumerate(told) if not nowhere)
@@ -64,7 +64,7 @@ def test_rules_about_the_same_part_count_together() -> None:
     leads = taught(0, 100)
 
     assert leads.leads_nowhere(together)
-    leads.fetched(together, leads_on=True)
+    leads.fetched(together, leads_on=True, is_sure=True)
     assert not leads.leads_nowhere(PRINT)
 
 
@@ -72,20 +72,34 @@ def test_a_part_with_links_of_its_own_speaks_against_several_parts_together() ->
     leads = Leads()
     together = PRINT._replace(slot=Slot.TOGETHER, value="parameter:print parameter:sid")
     for _ in range(100):
-        leads.fetched(together, leads_on=False)
+        leads.fetched(together, leads_on=False, is_sure=True)
     assert leads.leads_nowhere(together)
     before = leads.generation
 
     for _ in range(3):
-        leads.fetched(PRINT, leads_on=True)
+        leads.fetched(PRINT, leads_on=True, is_sure=True)
 
     assert not leads.leads_nowhere(together)
     assert leads.generation == before + 1
 
 
+def test_copies_that_are_not_sure_speak_against_a_part() -> None:
+    leads = taught(0, 100)
+    before = leads.generation
+
+    told = []
+    for _ in range(20):
+        leads.fetched(PRINT, leads_on=False, is_sure=False)
+        told.append((leads.generation - before, leads.leads_nowhere(PRINT)))
+
+    changed = next(place for place, (_, nowhere) in enumerate(told) if not nowhere)
+    assert changed > 5  # a few are allowed
+    assert told == [(0, True)] * changed + [(1, False)] * (20 - changed)
+
+
 def test_memory_is_bounded() -> None:
     leads = taught(0, 100)
     for number in range(module.MOST_RULES):
-        leads.fetched(PRINT._replace(host=f"{number}.example"), leads_on=False)
+        leads.fetched(PRINT._replace(host=f"{number}.example"), leads_on=False, is_sure=True)
 
     assert not leads.leads_nowhere(PRINT)
