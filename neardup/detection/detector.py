@@ -305,6 +305,7 @@ class Detector:
             self._next_id += 1
         standing, page_id = self.pages.canonical[row], self.pages.ids[row]
         own_distance: int | None = None
+        same_text = self._has_same_text(page, row, reading)
         found: Found | None = None
         if not reading.can_be_matched(self.options.min_features):
             self.set_canonical(row, reading.fingerprint.value if reading.fingerprint else 0, canonical=NONE)
@@ -338,10 +339,18 @@ class Detector:
             reading,
             found,
             own_distance=own_distance,
+            same_text=same_text,
             follow=follow,
             why=why,
             repeated=repeated and met > 0,
         )
+
+    def _has_same_text(self, page: Address, row: int, reading: Reading) -> bool | None:
+        """Whether a page has the very text of its last version, which was canonical; None: nobody knows."""
+        before = self.digests.of(row)
+        if not before or reading.text_digest is None:
+            return None
+        return before == self.verifier.scope.digest(page, reading.text_digest)
 
     def _verdict(
         self,
@@ -352,6 +361,7 @@ class Detector:
         found: Found | None,
         *,
         own_distance: int | None = None,
+        same_text: bool | None = None,
         follow: bool = True,
         why: str = "",
         repeated: bool = False,
@@ -364,7 +374,7 @@ class Detector:
             kind=kind,
             follow=follow,
             repeated=repeated,
-            reason=reason(kind, found, own_distance=own_distance, words=words) + why,
+            reason=reason(kind, found, own_distance=own_distance, same_text=same_text, words=words) + why,
             page_id=self.pages.ids[row],
             fingerprint=reading.fingerprint,
             sketch=reading.sketch,
@@ -377,6 +387,7 @@ class Detector:
             headline=reading.headline,
             again=again,
             own_distance=own_distance,
+            same_text=same_text,
             text_digest=reading.text_digest,
             text=reading.text,
         )

@@ -78,6 +78,7 @@ class Verdict:
     - ``headline``: that of the page.
     - ``again``: whether the page had another verdict before, until more was known of its site.
     - ``own_distance``: the distance to the page's own last version, if there was one.
+    - ``same_text``: whether the page has the very text of its own last version; None if that is not known.
     - ``declared_url``: the page of the same site that the page itself calls its canonical one, if another.
     - ``soft_404``: whether the page is what the site serves for a page that it does not have.
     - ``limit``: the field of :class:`neardup.text.limits.Limits` that an unjudged page is over.
@@ -108,6 +109,7 @@ class Verdict:
     headline: Headline | None = field(default=None, repr=False, compare=False)
     again: bool = False
     own_distance: int | None = None
+    same_text: bool | None = None
     text_digest: int | None = None
     text: bytes | None = field(default=None, repr=False)
     limit: str | None = None
@@ -199,6 +201,7 @@ def reason(
     found: Found | None = None,
     *,
     own_distance: int | None = None,
+    same_text: bool | None = None,
     words: int = 0,
 ) -> str:
     """Why a verdict is as it is, for people; the numbers are those of :class:`Verdict`."""
@@ -209,6 +212,8 @@ def reason(
         )
     if kind is Kind.CHANGED and own_distance is not None:
         return f"known, but {own_distance} of {hamming.FINGERPRINT_BITS} bits differ from its last version"
+    if kind is Kind.UNCHANGED and same_text is False:
+        return "known, and not a bit differs from its last version, though its text does"
     if kind is Kind.TOO_SHORT:
         return f"too short to be matched: {words} distinct words"
     return _REASONS[kind]

@@ -79,6 +79,19 @@ class TestVerdicts:
         assert verdict.fingerprint is not None
         assert verdict.follow
 
+    def test_an_edit_that_flips_no_bit_is_told(self) -> None:
+        one = detector()
+        text = " ".join(TEXTS.values())
+        before, again = one.examine_text("u", text), one.examine_text("u", text)
+        edits = (one.examine_text("u", f"{text} {number}") for number in range(1_000, 2_000))
+
+        after = next(verdict for verdict in edits if verdict.own_distance == 0)
+
+        assert (before.same_text, again.same_text, after.same_text) == (None, True, False)
+        assert (again.kind, after.kind) == (Kind.UNCHANGED, Kind.UNCHANGED)
+        assert again.reason == "known, and the same as before"
+        assert "though its text does" in after.reason
+
     def test_too_short_pages_are_never_matched(self) -> None:
         one = detector()
         first = one.examine_text("http://a.example/1", "page not found")
