@@ -93,8 +93,8 @@ class Leads:
         return enough and all(_have_nothing(*each) for each in copies)
 
     def _of(self, rule: Rule) -> list[tuple[Tally, Tally]]:
-        """Pairs of tallies: of the copies that led nowhere, and of the sure ones. The first pair is of all that
-        a rule is about. Those of each part follow, if there are several.
+        """Pairs of tallies: of the copies that led nowhere, and of the sure ones. The first pair is of all
+        that a rule is about. Those of each part follow, if there are several.
         """
         whole = rule.value if rule.slot is Slot.TOGETHER else together_name((rule.slot, rule.value))
         parts = whole.split(" ")
