@@ -39,8 +39,10 @@ class Evidence(Tally):
         "_directories",
         "_late_hits",
         "_late_trials",
+        "_others",
         "_told",
         "example",
+        "is_narrow",
         "partner",
         "state",
     )
@@ -54,6 +56,9 @@ class Evidence(Tally):
         self._directories: tuple[int, ...] = ()
         self._before = (0, 0)
         """Clusters and directories of an earlier crawl."""
+        self._others = 0
+        self.is_narrow = False
+        """Whether all trials of this crawl were made beside the same other parameters."""
         self._told = 0.0
         """The highest share of hits since requests were last to be looked at again."""
 
@@ -78,9 +83,15 @@ class Evidence(Tally):
             self.clusters >= MIN_CLUSTERS and self.directories >= MIN_DIRECTORIES
         )
 
-    def trial(self, *, hit: bool, cluster: int, directory: int) -> State:
-        """Count a trial; returns the state before it."""
+    def trial(self, *, hit: bool, cluster: int, directory: int, others: int = 0) -> State:
+        """Count a trial; returns the state before it. ``others`` stands for the parameters beside the slot;
+        0: there are none.
+        """
         before = self.state
+        if not self.trials:
+            self._others, self.is_narrow = others, others != 0
+        elif others != self._others:
+            self.is_narrow = False
         self.add(hit=hit)
         self._late_trials = self._late_trials * _LATE + 1.0
         self._late_hits = self._late_hits * _LATE + hit

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from neardup.urls.evidence import MIN_TRIALS, Evidence
 from neardup.urls.parts import OPAQUE, is_opaque, plain_spelling
 from neardup.urls.rules import Slot, State
-from neardup.urls.slots import Reduced, reduced_key, together_name
+from neardup.urls.slots import Reduced, beside, reduced_key, together_name
 from neardup.urls.substitutions import VARIES
 from neardup.urls.tally import Tally
 from neardup.urls.versions import Versions
@@ -94,12 +94,16 @@ class HostRules:
         self._together: frozenset[Component] = frozenset()
         self._together_of = -1
 
-    def count(self, context: Context, page: Page, partner: Page | None, directory: int) -> bool:
+    def count(
+        self, context: Context, page: Page, partner: Page | None, directory: int, others: int = 0
+    ) -> bool:
         """Count a page as a trial of a context; whether requests that wait because of it should be looked at
-        again.
+        again. ``others`` is that of :meth:`neardup.urls.evidence.Evidence.trial`.
         """
         evidence = self.evidence(context)
-        before = evidence.trial(hit=partner is not None, cluster=page.cluster, directory=directory)
+        before = evidence.trial(
+            hit=partner is not None, cluster=page.cluster, directory=directory, others=others
+        )
         if partner is not None and not evidence.example:
             evidence.example, evidence.partner = page.url, partner.url
         if evidence.state is State.REVOKED and before is State.ACTIVE:
@@ -131,7 +135,12 @@ class HostRules:
     def estimate(self, contexts: tuple[Context, ...], *, is_alias: bool = False) -> Estimate | None:
         """What the contexts of a slot say, from general to special; None: not enough is known, or one of them
         is banned. Of an alias enough is known before the first trial.
+
+        Trials that were all made beside one other parameter say nothing of what was never tried. The forms of
+        one table may be copies of each other, and those of another table none.
         """
+        others = beside(contexts)
+        is_untried = others is not None and others not in self.contexts
         probability = PRIOR_OF_ALIAS if is_alias else PRIOR
         supported = contexts[0] if is_alias else None
         support: Evidence | None = None
@@ -143,6 +152,8 @@ class HostRules:
                 return None
             if evidence.state is State.PINNED:
                 return Estimate(1.0, 1.0, context)
+            if is_untried and evidence.is_narrow:
+                continue
             probability = evidence.share(probability, WEIGHT)
             if evidence.has_support:
                 support, supported = evidence, context
@@ -297,5 +308,5 @@ def reduced(parts: Parts, rules: frozenset[Component]) -> Reduced:
 
 def _is_sure(evidence: Evidence) -> bool:
     return evidence.state is State.PINNED or (
-        evidence.state is State.ACTIVE and evidence.lower >= MIN_LOWER_TOGETHER
+        evidence.state is State.ACTIVE and evidence.lower >= MIN_LOWER_TOGETHER and not evidence.is_narrow
     )

@@ -12,7 +12,7 @@ from neardup.urls.host_rules import WEIGHT, Estimate, HostRules, reduced
 from neardup.urls.memory import Bucket, Memory, Page
 from neardup.urls.parts import Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
-from neardup.urls.slots import Component, Place, Reduced, differences, page_key, places
+from neardup.urls.slots import Component, Place, Reduced, beside, differences, page_key, places
 from neardup.urls.substitutions import proposals, text_of
 from neardup.urls.under_way import UnderWay
 from neardup.urls.versions import (
@@ -373,8 +373,10 @@ class Learner:
         if place.bucket:
             self._memory.widen(place.bucket).add(hit=hit)
         directory = hash(parts.segments[:-1])
-        for context in contexts_of(place, partners):
-            self.generation += host.count(context, page, partner, directory)
+        contexts = contexts_of(place, partners)
+        others = 0 if (found := beside(contexts)) is None else hash(found)
+        for context in contexts:
+            self.generation += host.count(context, page, partner, directory, others)
         return hit
 
 

@@ -81,6 +81,11 @@ class Place(NamedTuple):
     like: tuple[str, ...] = ()
 
 
+def beside(contexts: tuple[Context, ...]) -> Context | None:
+    """The most special context that names other parameters; None: the slot is beside none."""
+    return next((context for context in reversed(contexts) if BESIDE in context[2]), None)
+
+
 def page_key(parts: Parts) -> int:
     """The key of a URL. Keys live as long as this process: nobody outside can make two URLs collide."""
     return hash((parts.origin, parts.segments, parts.parameters))

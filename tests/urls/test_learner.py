@@ -627,3 +627,37 @@ class TestAliases:
         found = learner.predict("https://a.example.com/new")
 
         assert found is None or found.probability < 0.2
+
+
+def forms(learner: Learner, table: str, number: int, *, are_copies: bool) -> None:
+    """Observe the forms of a table, whose pages are all at one path."""
+    for row in range(number):
+        cluster = hash(table) if are_copies else hash((table, row))
+        learner.observe(f"{SITE}/?edit={table}&id={row}", cluster)
+
+
+def test_what_was_learned_beside_one_parameter_says_nothing_of_another_one() -> None:
+    learner = Learner()
+    forms(learner, "categories", 40, are_copies=True)
+    learner.observe(f"{SITE}/?edit=terms&id=1", 7)
+
+    of_categories = learner.predict(f"{SITE}/?edit=categories&id=new")
+    assert of_categories is not None
+    assert of_categories.probability > 0.8
+    assert learner.predict(f"{SITE}/?edit=terms&id=2") is None
+
+    forms(learner, "terms", 10, are_copies=False)
+
+    of_terms = learner.predict(f"{SITE}/?edit=terms&id=new")
+    assert of_terms is None or of_terms.probability < 0.3
+
+
+def test_what_was_learned_beside_several_parameters_holds_beside_others() -> None:
+    learner = Learner()
+    for table in ("a", "b", "c"):
+        forms(learner, table, 20, are_copies=True)
+    learner.observe(f"{SITE}/?edit=new&id=1", 7)
+
+    prediction = learner.predict(f"{SITE}/?edit=new&id=2")
+    assert prediction is not None
+    assert prediction.probability > 0.8
