@@ -10,6 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from neardup.cli import database, discarder
 from neardup.cli.output import (
@@ -162,7 +163,7 @@ def in_words(rule: Rule) -> str:
     >>> in_words(Rule("a.example", Slot.PARAMETER, "sid"))
     "parameter 'sid' does not matter"
     """
-    value = rule.value
+    value = unquote(rule.value)
     return {
         Slot.PARAMETER: f"parameter {value!r} does not matter",
         Slot.OTHERS: f"of the parameters only {value!r} matters",
@@ -174,7 +175,8 @@ def in_words(rule: Rule) -> str:
         ),
         Slot.EXTRA: f"{value!r} in the path may be missing",
         Slot.HOST: f"{value} is a mirror",
-        Slot.SPELLING: "case, extension, index file and last slash do not matter",
+        Slot.SPELLING: "case, extension, index file and last slash do not matter"
+        + (f", in URLs with {value.replace(' ', ', ')}" if value else ""),
         Slot.SUBSTITUTION: f"two ways of writing one URL: {value}",
         Slot.TOGETHER: f"does not matter at once: {value or 'all that rules for the whole host name'}",
         Slot.TRAP: f"URLs like {value} lead to few pages",

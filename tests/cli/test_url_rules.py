@@ -134,6 +134,17 @@ class TestList:
 
         assert all(len(words) > 10 for words in said)
 
+    def test_rules_that_differ_have_other_words(self) -> None:
+        spellings = {in_words(Rule(HOST, Slot.SPELLING, value)) for value in ("", "slash", "case index")}
+
+        assert len(spellings) == 3
+        assert any(words.endswith("do not matter, in URLs with case, index") for words in spellings)
+
+    def test_names_of_parameters_are_decoded(self) -> None:
+        assert (
+            in_words(Rule(HOST, Slot.PARAMETER, "where%5Bid%5D")) == "parameter 'where[id]' does not matter"
+        )
+
 
 class TestShow:
     def test_all_of_a_rule(self, database: str, run: Run) -> None:
