@@ -22,8 +22,9 @@ _META_OF_COMPONENTS = frozenset(
         "dont_retry", "download_fail_on_dataloss", "download_latency", "download_maxsize", "download_slot",
         "download_timeout", "download_warnsize", "ftp_local_filename", "ftp_passive", "ftp_password",
         "ftp_user", "give_up_log_level", "handle_httpstatus_all", "handle_httpstatus_list",
-        "http_auth_domain", "http_pass", "http_user", "is_secure", "is_start_request", "link_text",
-        "max_retry_times", "priority_adjust", "proxy", "proxy_url", "referrer_policy", "refresh_cache",
+        "http_auth_domain", "http_pass", "http_user", "impersonate", "is_secure", "is_start_request",
+        "link_text", "max_proxies_to_try", "max_retry_times", "priority_adjust", "proxy",
+        "proxy_retry_times", "proxy_url", "referrer_policy", "refresh_cache",
         "retry_times", "rule", "verbatim", "verbatim_url",
     }
 )  # fmt: skip
@@ -34,8 +35,8 @@ _SETTINGS = (list, tuple, set, frozenset, range)
 """What has several numbers, such as statuses. A dictionary, or another object, may be an item."""
 
 _PREFIXES_OF_COMPONENTS = (
-    "autothrottle_", "bindaddress", "cached_response", "cookiejar", "impersonate", "neardup", "playwright",
-    "redirect_", "splash", "zyte_api",
+    "autothrottle_", "bindaddress", "cached_response", "cookiejar", "impersonate_args",
+    "impersonate_request", "impersonate_response", "neardup", "playwright", "redirect_", "splash", "zyte_api",
 )  # fmt: skip
 """With what other keys of components begin, whatever the value is."""
 

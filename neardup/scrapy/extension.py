@@ -99,7 +99,7 @@ class NearDuplicates:
             options.loss_budget,
             endless_after=options.endless_after,
         )
-        self.predictions.left = self.policy.links.leave
+        self.predictions.withheld = self.policy.links.withhold_waiting
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
         if action is not Action.RECORD and self.predictions.audit is None:
@@ -110,7 +110,7 @@ class NearDuplicates:
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         self.policy.links.audit = self.predictions.audit
         if self.predictions.predict in {Predict.DEFER, Predict.DROP}:
-            self.policy.links.copy_read = self.predictions.copy_read
+            self.policy.links.copy_read = self._copy_read
         if action.drops:
             self.policy.had = Had(self.predictions.expects_copy, self.text)
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
@@ -173,6 +173,13 @@ class NearDuplicates:
         if self.policy.action is Action.RECORD and predict is not Predict.OFF:
             return Predict.RECORD
         return predict
+
+    def _copy_read(self, verdict: Verdict, response: Response, new_links: list[str]) -> None:
+        """Learn from a copy that was predicted; ask whether a parameter makes copies without end."""
+        assert response.request is not None
+        name = self.predictions.copy_read(verdict, response.request.url, new_links)
+        if name is not None and isinstance(response, HtmlResponse):
+            self.look_ahead.ask_for_values(response, name, self.predictions.settle)
 
     def _keep_order(self, counted: str) -> None:
         """Have no further request wait, because the spider limits the depth by what it counts."""

@@ -122,9 +122,9 @@ class Links:
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
-        self.copy_read: Callable[[Verdict, str, list[str]], None] | None = None
-        """Called for each copy that was predicted: with its verdict, the URL that was asked for, and those
-        links that no page had before.
+        self.copy_read: Callable[[Verdict, Response, list[str]], None] | None = None
+        """Called for each copy that was predicted: with its verdict, its response, and those links that no
+        page had before.
         """
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
@@ -322,10 +322,10 @@ class Links:
         cluster = self._deferred.get(fingerprint)
         if cluster is None or not self.endless.is_exhausted(cluster):
             return False
-        self.leave(request)
+        self.withhold_waiting(request)
         return True
 
-    def leave(self, request: Request) -> None:
+    def withhold_waiting(self, request: Request) -> None:
         """Note that a request that has waited is not made any more."""
         fingerprint = request_key(self.crawler, request)
         self._deferred.pop(fingerprint, None)
@@ -447,7 +447,7 @@ class PageLinks:
             and verdict is not None
             and verdict.repeated
         ):
-            self._links.copy_read(verdict, request.url, self._new)
+            self._links.copy_read(verdict, self._response, self._new)
         if cluster is None or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:

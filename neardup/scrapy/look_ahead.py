@@ -17,8 +17,10 @@ from neardup.detection.endless import WORTH
 from neardup.errors import PageTooLarge
 from neardup.scrapy.links import CLUSTER
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
+from neardup.text.anchors import links
 from neardup.text.media import SHOWN, addresses, media_names, words_not_shown
 from neardup.urls.counting import further_on
+from neardup.urls.parts import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,6 +223,24 @@ class LookAhead:
         if self._endless.end(cluster, question):
             self._outcomes.exhausted(cluster, response)
 
+    def ask_for_values(self, response: HtmlResponse, name: str, tell: Callable[..., None]) -> None:
+        """Ask for a page once more, and tell whether all its links have other values of a parameter then.
+
+        ``tell`` is called with the URL, the name, and the answer as ``makes_up_values``.
+        """
+        deferred_from_coro(self._ask_for_values(response, name, tell))
+
+    async def _ask_for_values(self, response: HtmlResponse, name: str, tell: Callable[..., None]) -> None:
+        makes_up_values = False
+        try:
+            found = await self._answer(response.url, response.request)
+            if isinstance(found, HtmlResponse) and 200 <= found.status < 300:
+                before, now = _values(response, name), _values(found, name)
+                makes_up_values = bool(before and now) and before.isdisjoint(now)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._outcomes.failed_on(response.url, exc)
+        tell(response.url, name, makes_up_values=makes_up_values)
+
     async def _answer(self, url: str, like: Request | None) -> Response | None:
         """The answer to a request that is made as that of a page was; None: there is none."""
         assert self._crawler.engine is not None
@@ -303,6 +323,17 @@ class LookAhead:
             return False
         like = self._detector.canonical_like(response.url, reading)
         return like is not None and self._endless.is_of(cluster, self._detector.pages.ids[like.row])
+
+
+def _values(response: HtmlResponse, name: str) -> set[str]:
+    """The values of a parameter in the links of a page, without that of the page's own URL."""
+    found = {value for link in links(response.url, response.selector.root) for value in _of_url(link, name)}
+    return found.difference(_of_url(response.url, name))
+
+
+def _of_url(url: str, name: str) -> list[str]:
+    parts = parts_of(url)
+    return [] if parts is None else [value for of, value in parts.parameters if of == name]
 
 
 def _asked(url: str, request: Request) -> Request:

@@ -118,7 +118,7 @@ class Predictions:
         self._links = LinksOfDuplicates()
         self._absent = AbsentPages()
         self._endless = EndlessCopies(endless_after)
-        self.left: Callable[[Request], None] | None = None
+        self.withheld: Callable[[Request], None] | None = None
         """Called with a request that is not made, because it is one of an endless space."""
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
@@ -240,8 +240,8 @@ class Predictions:
             self._drop(request, band, prediction)
         if not waits:
             return None
-        if prediction is not None and prediction.is_known and is_sure(prediction):
-            self._leave_if_endless(request)
+        if prediction is not None:
+            self._withhold_if_endless(request, prediction)
         later = self._later_band(request, band, prediction)
         if later <= band:
             return None
@@ -345,44 +345,57 @@ class Predictions:
             if len(self._right) > _MOST_DOUBTFUL:
                 self._right.popitem(last=False)
 
-    def copy_read(self, verdict: Verdict, url: str, new_links: list[str]) -> None:
+    def copy_read(self, verdict: Verdict, url: str, new_links: list[str]) -> str | None:
         """Learn whether a copy that was predicted has links of its own.
 
         ``url`` is that of the request. ``new_links`` are those that no page had before. Likely copies among
-        them do not count.
+        them do not count. Returns the name of the parameter that may make copies without end, if that is in
+        question by this copy. Then :meth:`settle` is to be called.
         """
         prediction = self.learner.predict(page_url(url))
         if prediction is None:
-            return
+            return None
         if self.predict is Predict.DROP:
             leads_on = any(self._predict(link) is None for link in new_links)
             self._leads.fetched(prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict))
-        if is_sure(prediction) and _is_sure(verdict):
-            assert verdict.page_stood_for is not None
-            leads_to_copies = bool(new_links) and all(map(self._is_sure_copy, new_links[:MOST_LINKS]))
-            if self._endless.read(host_of(url), verdict.page_stood_for, leads_to_copies=leads_to_copies):
-                self._tell_of_endless_space(url)
+        # What is audited is not left.
+        if self.audit is not None or not new_links or not is_sure(prediction) or not _is_sure(verdict):
+            return None
+        assert verdict.page_stood_for is not None
+        names = {self._varies(self._predict(link)) for link in new_links[:MOST_LINKS]}
+        name = names.pop()
+        if names or name is None:
+            return None
+        return name if self._endless.read(host_of(url), name, verdict.page_stood_for) else None
 
-    def _is_sure_copy(self, url: str) -> bool:
-        prediction = self._predict(url)
-        return prediction is not None and is_sure(prediction)
+    @staticmethod
+    def _varies(prediction: Prediction | None) -> str | None:
+        """The parameter in which alone a sure copy differs from a known page; None: there is none."""
+        if prediction is None or not prediction.is_known or not is_sure(prediction):
+            return None
+        return prediction.rule.value if prediction.rule.slot is Slot.PARAMETER else None
 
-    def _leave_if_endless(self, request: Request) -> None:
+    def settle(self, url: str, name: str, *, makes_up_values: bool) -> None:
+        """Take a parameter for endless on the host of a URL, or for one that ends."""
+        host = host_of(url)
+        self._endless.settle(host, name, makes_up_values=makes_up_values)
+        if self._endless.is_endless(host, name):
+            self._count("neardup/exhausted")
+            logger.warning(
+                "neardup: %(host)s hands out new values of the parameter %(name)r on each page, and for long"
+                " they have led to copies only (NEARDUP_ENDLESS_AFTER). No more of such copies are"
+                " requested. The last page: %(url)s",
+                {"host": host, "name": name, "url": url},
+                extra={"spider": self.crawler.spider},
+            )
+
+    def _withhold_if_endless(self, request: Request, prediction: Prediction) -> None:
         """Raise IgnoreRequest if a request, whose page surely is a copy, is one of an endless space."""
-        if self._endless.is_endless(host_of(request.url)):
-            if self.left is not None:
-                self.left(request)
-            raise _ignored(request, "one more of the copies that lead to nothing but copies")
-
-    def _tell_of_endless_space(self, url: str) -> None:
-        self._count("neardup/exhausted")
-        logger.warning(
-            "neardup: copies on %(host)s, which their URLs had surely predicted, have led to nothing but"
-            " copies for so long (NEARDUP_ENDLESS_AFTER) that no more are requested. A site that hands"
-            " out new session ids on each page is such an endless space. The last page: %(url)s",
-            {"host": host_of(url), "url": url},
-            extra={"spider": self.crawler.spider},
-        )
+        name = self._varies(prediction)
+        if name is not None and self._endless.is_endless(host_of(request.url), name):
+            if self.withheld is not None:
+                self.withheld(request)
+            raise _ignored(request, f"one more of the copies that the parameter {name!r} makes without end")
 
     def corrected(self, verdict: Verdict) -> None:
         """Count the prediction about a page whose verdict is corrected."""

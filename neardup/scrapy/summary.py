@@ -82,7 +82,7 @@ def _links(stats: Mapping[str, Any]) -> str:
     if _count(stats, "links_undeferred"):
         told += f", {_count(stats, 'links_undeferred'):,} made at once after all"
     if _count(stats, "exhausted"):
-        told += f", after {_count(stats, 'exhausted'):,} clusters had led to nothing new"
+        told += f", after {_count(stats, 'exhausted'):,} clusters or hosts had led to nothing new"
     return told
 
 

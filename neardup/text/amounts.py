@@ -9,36 +9,42 @@ from __future__ import annotations
 
 import re
 
-_NUMBER = r"(?<!\d)\d++(?:[.,'’ \u00a0\u202f]\d{3}(?!\d)){0,4}+(?:[.,]\d++)?+"
+_SPACE = " \u00a0\u202f"
+_ONE = rf"(?<!\d)\d++(?:[.,'’{_SPACE}]\d{{2,3}}(?!\d)){{0,5}}+(?:[.,]\d++)?+"
+_NUMBER = rf"[-−]?{_ONE}(?:{_SPACE}?[-–—x×/]{_SPACE}?{_ONE}){{0,3}}+(?:[,.:][-–—]{{1,2}})?+".replace(
+    f"{_SPACE}?", f"[{_SPACE}]?"
+)
+"""A number, or a few in a range or a product, with the groups, the fraction and the dash of prices."""
+
 _SIGNS = r"[$¢£¤¥֏؋৲৳৻૱௹฿៛₠-₿﷼﹩＄￠￡￥￦]"
 _CODES = (
     "AED|ARS|AUD|BDT|BGN|BRL|CAD|CHF|CLP|CNY|COP|CZK|DKK|EGP|EUR|GBP|HKD|HUF|IDR|ILS|INR|IRR|ISK|JPY|KES|"
     "KRW|KZT|LKR|MAD|MXN|MYR|NGN|NOK|NPR|NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|"
     "UYU|VND|ZAR"
 )
-_NAMES = "Rs|Fr|kr|zł|Kč|Ft|lei|руб|грн|元|円|원"
+_NAMES = "[Ee]uros?|Rs|Rp|R|TL|kr|zł|Kč|Ft|lei|đ|руб\\w{0,4}|грн"
 _UNITS = (
-    "%|‰|°C|°F|°|nm|µm|μm|mm|cm|dm|m|km|inch|inches|ft|yd|mi|miles|mm²|cm²|m²|m2|km²|sqm|sq|sqft|ha|"
+    "%|‰|°C|°F|°|nm|µm|μm|mm|cm|dm|m|km|inch|inches|ft|yd|mi|miles|mm²|cm²|m²|m2|km²|qm|mq|sqm|sq|sqft|ha|"
     "acres?|cm³|m³|m3|cc|ml|cl|dl|l|L|litres?|liters?|gal|fl|µg|μg|mcg|mg|g|kg|t|oz|lbs?|"
     "W|kW|MW|Wh|kWh|mAh|Ah|V|kV|mA|A|Hz|kHz|MHz|GHz|hp|bhp|PS|rpm|Nm|mph|km/h|kcal|kJ|bar|psi|dB|GB|TB|"
-    "MP|mpx|px|ppm|IU|I\\.E\\.|坪|平米|㎡|평"
+    "MP|mpx|px|ppm|IU|I\\.E\\."
 )
+_IN_CJK = "[万億亿만억천]?(?:円|元|원|坪|平米|㎡|평|万|億|亿|만)"
+"""Units of scripts without spaces: a word may follow at once."""
+
 _AMOUNT = re.compile(
-    rf"(?P<before>{_SIGNS}|\b(?:{_CODES}|{_NAMES})\b\.?)[ \u00a0\u202f]?(?P<first>{_NUMBER})"
-    rf"|(?P<second>{_NUMBER})[ \u00a0\u202f-]?(?P<after>{_SIGNS}|(?:{_CODES}|{_NAMES}|{_UNITS})(?![^\W_]))"
+    rf"(?:{_SIGNS}|\b(?:{_CODES}|{_NAMES})\b\.?)[{_SPACE}]?{_NUMBER}(?:[{_SPACE}]?[kKmM]\b)?"
+    rf"|{_NUMBER}[{_SPACE}-]?(?:{_SIGNS}|{_IN_CJK}|(?:{_CODES}|{_NAMES}|{_UNITS})(?![^\W_]))"
 )
-_NO_DIGIT = re.compile(r"\D")
+_BETWEEN = re.compile(rf"[{_SPACE}]")
 
 
 def amounts(text: str) -> set[str]:
-    """The amounts in a text: the digits of each, and what stands before or behind.
+    """The amounts in a text as they are written, without spaces.
 
-    Months, days and times have no unit here, and neither have seconds: a page tells how long it took to make.
+    Days and times have no unit here, and neither have seconds: a page tells how long it took to make.
 
     >>> sorted(amounts("Flat 3, 54 m², rent 1,850.00 € (£1 600) at 12:30, 98 views, made in 0.3 s"))
-    ['185000 €', '1600 £', '54 m²']
+    ['1,850.00€', '54m²', '£1600']
     """
-    return {
-        f"{_NO_DIGIT.sub('', found['first'] or found['second'])} {found['before'] or found['after']}"
-        for found in _AMOUNT.finditer(text)
-    }
+    return {_BETWEEN.sub("", found[0]) for found in _AMOUNT.finditer(text)}

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.sites import items, spiders
-from tests.support.sites.chains import Album, Drawings, Guestbook, Readings, Strips, Washers
+from tests.support.sites.chains import (
+    Album,
+    Drawings,
+    Guestbook,
+    Readings,
+    Revisions,
+    Strips,
+    Washers,
+)
 from tests.support.sites.endless import BeyondTheLast, Calendar, Visited
 from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
@@ -270,6 +278,12 @@ class TestChains:
         assert 1 <= done.stats["neardup/looked_ahead"] <= 12
         assert "neardup/exhausted" not in done.stats
         assert "endless" not in caplog.text
+
+    def test_revisions_of_many_articles(self, addon: dict[str, Any]) -> None:
+        done = loses_nothing(Revisions(), addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
+
+        assert done.stats["neardup/looked_ahead"] > 0
+        assert done.stats.get("neardup/links_withheld", 0) == 0
 
 
 class TestStandIns:

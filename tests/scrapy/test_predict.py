@@ -109,7 +109,9 @@ def read_copy(
     of: Predictions, url: str, links: list[str], *, copy_of: int = 0, evidence: Evidence = Evidence.TEXT
 ) -> None:
     """Read a copy of a page, with these links that no page had before."""
-    of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links)
+    name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links)
+    if name is not None:
+        of.settle(url, name, makes_up_values=True)
 
 
 def link(url: str = KNOWN, band: int = 0, **kwargs: Any) -> Request:
@@ -155,14 +157,14 @@ class TestEndlessCopies:
     def test_are_left(self) -> None:
         of = predictions(endless_after=50)
         left: list[str] = []
-        of.left = lambda request: left.append(request.url)
+        of.withheld = lambda request: left.append(request.url)
         of.observe(verdict(f"{SITE}/first", page_id=1_000))
         self.read(of, 40 * 8 + 149)
         put_back(of.look_at(link()))
 
         self.read(of, 1)
 
-        with pytest.raises(IgnoreRequest, match="nothing but copies"):
+        with pytest.raises(IgnoreRequest, match="without end"):
             of.look_at(link())
         assert left == [KNOWN]
         assert of.crawler.stats.get_value("neardup/exhausted") == 1

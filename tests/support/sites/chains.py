@@ -168,3 +168,28 @@ class Washers(Chain):
 
     def shown(self, number: int) -> tuple[str, ...]:
         return "Washer", f"Article {number}, {number % 7}.{number % 10} mm", self._of_all
+
+
+class Revisions(MadeSite):
+    """Articles whose revisions are copies, each with a link to the one before. The first revision of each
+    links to a page that nothing else links to.
+    """
+
+    def __init__(self, articles: int = 12, revisions: int = 40) -> None:
+        super().__init__()
+        self._articles, self._revisions = articles, revisions
+        self.keys = frozenset(
+            f"{kind} {number}" for kind in ("article", "note") for number in range(articles)
+        )
+        self.keys |= {"home"}
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path == "/":
+            links = {f"/article/{number}": f"Article {number}" for number in range(self._articles)}
+            return page("Home", prose("home", 100), key="home", links=links)
+        kind, _, name = ask.path[1:].partition("/")
+        if kind == "note":
+            return page(f"Note {name}", prose(ask.path, 150), key=f"note {name}")
+        old = int(ask.query.get("oldid", self._revisions))
+        before = f"{ask.path}?oldid={old - 1}" if old else f"/note/{name}"
+        return page(f"Article {name}", prose(ask.path, 300), key=f"article {name}", links={before: "Older"})
