@@ -112,7 +112,7 @@ class Had:
 
     @staticmethod
     def _of_cluster(verdict: Verdict, names: Iterable[str]) -> set[int]:
-        return {hash((_cluster(verdict), name)) for name in names}
+        return {hash((verdict.page_stood_for, name)) for name in names}
 
     @staticmethod
     def _new(known: set[int], found: Iterable[int]) -> bool:
@@ -124,15 +124,10 @@ class Had:
         return bool(new)
 
 
-def _cluster(verdict: Verdict) -> int | None:
-    """The id of the canonical page."""
-    return verdict.canonical_id if verdict.is_duplicate else verdict.page_id
-
-
 def _whole(content: Content, verdict: Verdict) -> int:
     """A hash of a page's text and of all that stands beside it, in its cluster."""
     value = None if verdict.fingerprint is None else verdict.fingerprint.value
-    return hash((_cluster(verdict), verdict.text_digest, value, content))
+    return hash((verdict.page_stood_for, verdict.text_digest, value, content))
 
 
 def _requested(response: Response) -> float:
