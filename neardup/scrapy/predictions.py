@@ -352,21 +352,30 @@ class Predictions:
         them do not count. Returns the name of the parameter that may make copies without end, if that is in
         question by this copy. Then :meth:`settle` is to be called.
         """
+        # What is audited is not withheld.
+        may_be_endless = self.audit is None and bool(new_links) and _is_sure(verdict)
+        if not may_be_endless and self.predict is not Predict.DROP:
+            return None
         prediction = self.learner.predict(page_url(url))
         if prediction is None:
             return None
         if self.predict is Predict.DROP:
             leads_on = any(self._predict(link) is None for link in new_links)
             self._leads.fetched(prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict))
-        # What is audited is not left.
-        if self.audit is not None or not new_links or not is_sure(prediction) or not _is_sure(verdict):
+        name = self._parameter_of(new_links) if may_be_endless and is_sure(prediction) else None
+        if name is None:
             return None
         assert verdict.page_stood_for is not None
-        names = {self._varies(self._predict(link)) for link in new_links[:MOST_LINKS]}
-        name = names.pop()
-        if names or name is None:
-            return None
         return name if self._endless.read(host_of(url), name, verdict.page_stood_for) else None
+
+    def _parameter_of(self, links: list[str]) -> str | None:
+        """The one parameter in which all links differ from known pages; None: there is none.
+
+        Links are asked about until one speaks against it: a prediction for each would take long.
+        """
+        names = (self._varies(self._predict(link)) for link in links[:MOST_LINKS])
+        first = next(names)
+        return first if first is not None and all(name == first for name in names) else None
 
     @staticmethod
     def _varies(prediction: Prediction | None) -> str | None:
