@@ -31,17 +31,21 @@ def test_a_few_links_are_too_many() -> None:
     assert taught(1, 200).leads_nowhere(PRINT)
 
 
-def test_a_change_of_mind_is_told_once() -> None:
-    leads = taught(0, 100)
+def told_of(leads: Leads, times: int, *, leads_on: bool, is_sure: bool) -> int:
+    """Count so many copies; after how many of them their part no longer leads nowhere, which is told once."""
     before = leads.generation
-
     told = []
-    for _ in range(10):
-        leads.fetched(PRINT, leads_on=True, is_sure=True)
+    for _ in range(times):
+        leads.fetched(PRINT, leads_on=leads_on, is_sure=is_sure)
         told.append((leads.generation - before, leads.leads_nowhere(PRINT)))
 
     changed = next(place for place, (_, nowhere) in enumerate(told) if not nowhere)
-    assert told == [(0, True)] * changed + [(1, False)] * (10 - changed)
+    assert told == [(0, True)] * changed + [(1, False)] * (times - changed)
+    return changed
+
+
+def test_a_change_of_mind_is_told_once() -> None:
+    told_of(taught(0, 100), 10, leads_on=True, is_sure=True)
 
 
 def test_rounds_are_random_parts() -> None:
@@ -84,17 +88,7 @@ def test_a_part_with_links_of_its_own_speaks_against_several_parts_together() ->
 
 
 def test_copies_that_are_not_sure_speak_against_a_part() -> None:
-    leads = taught(0, 100)
-    before = leads.generation
-
-    told = []
-    for _ in range(20):
-        leads.fetched(PRINT, leads_on=False, is_sure=False)
-        told.append((leads.generation - before, leads.leads_nowhere(PRINT)))
-
-    changed = next(place for place, (_, nowhere) in enumerate(told) if not nowhere)
-    assert changed > 5  # a few are allowed
-    assert told == [(0, True)] * changed + [(1, False)] * (20 - changed)
+    assert told_of(taught(0, 100), 20, leads_on=False, is_sure=False) > 5  # a few are allowed
 
 
 def test_memory_is_bounded() -> None:
