@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 _META_OF_COMPONENTS = frozenset(
     {
         "_auth_proxy", "_ban", "_dont_cache", "_rotating_proxy", "_scheme_proxy", "allow_offsite",
-        "cache_timestamp", "depth",
-        "dont_cache", "dont_merge_cookies", "dont_obey_robotstxt", "dont_proxy", "dont_redirect",
-        "dont_retry", "download_fail_on_dataloss", "download_latency", "download_maxsize", "download_slot",
-        "download_timeout", "download_warnsize", "ftp_local_filename", "ftp_passive", "ftp_password",
-        "ftp_user", "give_up_log_level", "handle_httpstatus_all", "handle_httpstatus_list",
-        "http_auth_domain", "http_pass", "http_user", "impersonate", "is_secure", "is_start_request",
-        "link_text", "max_proxies_to_try", "max_retry_times", "priority_adjust", "proxy",
-        "proxy_retry_times", "proxy_url", "referrer_policy", "refresh_cache",
-        "retry_times", "rule", "verbatim", "verbatim_url",
+        "cache_timestamp", "depth", "dont_cache", "dont_merge_cookies", "dont_obey_robotstxt",
+        "dont_proxy", "dont_redirect", "dont_retry", "download_fail_on_dataloss",
+        "download_latency", "download_maxsize", "download_slot", "download_timeout",
+        "download_warnsize", "ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user",
+        "give_up_log_level", "handle_httpstatus_all", "handle_httpstatus_list", "http_auth_domain",
+        "http_pass", "http_user", "impersonate", "is_secure", "is_start_request", "link_text",
+        "max_proxies_to_try", "max_retry_times", "priority_adjust", "proxy", "proxy_retry_times",
+        "proxy_url", "referrer_policy", "refresh_cache", "retry_times", "rule", "verbatim",
+        "verbatim_url",
     }
 )  # fmt: skip
 """Keys of Scrapy and of its components, if a setting is the value."""

@@ -11,9 +11,7 @@ import re
 
 _SPACE = " \u00a0\u202f"
 _ONE = rf"(?<!\d)\d++(?:[.,'’{_SPACE}]\d{{2,3}}(?!\d)){{0,5}}+(?:[.,]\d++)?+"
-_NUMBER = rf"[-−]?{_ONE}(?:{_SPACE}?[-–—x×/]{_SPACE}?{_ONE}){{0,3}}+(?:[,.:][-–—]{{1,2}})?+".replace(
-    f"{_SPACE}?", f"[{_SPACE}]?"
-)
+_NUMBER = rf"[-−]?{_ONE}(?:[{_SPACE}]?[-–—x×/][{_SPACE}]?{_ONE}){{0,3}}+(?:[,.:][-–—]{{1,2}})?+"
 """A number, or a few in a range or a product, with the groups, the fraction and the dash of prices."""
 
 _SIGNS = r"[$¢£¤¥֏؋৲৳৻૱௹฿៛₠-₿﷼﹩＄￠￡￥￦]"
