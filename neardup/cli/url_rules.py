@@ -27,7 +27,8 @@ from neardup.cli.progress import number
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.store import removal, url_rules
 from neardup.urls.effects import Effect
-from neardup.urls.rules import LearnedRule, Rule, Slot, State
+from neardup.urls.parts import OPAQUE
+from neardup.urls.rules import AND, LearnedRule, Rule, Slot, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -168,11 +169,7 @@ def in_words(rule: Rule) -> str:
         Slot.PARAMETER: f"parameter {value!r} does not matter",
         Slot.OTHERS: f"of the parameters only {value!r} matters",
         Slot.QUERY: "no parameter matters",
-        Slot.SEGMENT: (
-            "ids in the path do not matter"
-            if not value.isdecimal()
-            else f"directory {value} of the path (from 0) may be another"
-        ),
+        Slot.SEGMENT: _segments_in_words(value),
         Slot.EXTRA: f"{value!r} in the path may be missing",
         Slot.HOST: f"{value} is a mirror",
         Slot.SPELLING: "case, extension, index file and last slash do not matter"
@@ -181,6 +178,16 @@ def in_words(rule: Rule) -> str:
         Slot.TOGETHER: f"does not matter at once: {value or 'all that rules for the whole host name'}",
         Slot.TRAP: f"URLs like {value} lead to few pages",
     }[rule.slot]
+
+
+def _segments_in_words(value: str) -> str:
+    if value == OPAQUE:
+        return "ids in the path do not matter"
+    first, *others = value.split(AND)
+    if not others:
+        return f"directory {first} of the path (from 0) may be another"
+    again = ", ".join(others)
+    return f"directory {first} of the path (from 0) may be another, and so may its number in {again}"
 
 
 def _share(learned: LearnedRule) -> float | None:

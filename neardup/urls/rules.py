@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from neardup.urls.tally import wilson_lower
 
+AND = "+"
+"""Between the places of segments that change at once."""
+
 
 class Slot(StrEnum):
     """The parts of a URL that may not matter."""
@@ -18,7 +21,9 @@ class Slot(StrEnum):
     QUERY = "query"
     """All parameters."""
     SEGMENT = "segment"
-    """A directory of the path that another one may stand for; ``value`` is its place, from 0."""
+    """A directory of the path that another one may stand for; ``value`` is its place, from 0. If the number
+    of the directory stands in the path again, ``value`` has those places, too (:data:`AND`).
+    """
     EXTRA = "extra"
     """A segment of the path that may as well be missing; ``value`` is the segment."""
     HOST = "host"

@@ -21,7 +21,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, is_opaque, plain_spelling, shape
-from neardup.urls.rules import Slot
+from neardup.urls.rules import AND, Slot
 from neardup.urls.substitutions import around, text_of
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ _MOST_BESIDE = 2
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 """Words of a file name, whether their first letters are capitals or they are parted by other signs."""
+
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+"""A number in a segment, such as that of a version."""
+
+_MOST_AGAIN = 3
+"""Places of a number below a segment of which each is looked at alone."""
 
 Component = tuple[Slot, str]
 """A rule for a whole host: slot and value."""
@@ -206,13 +212,10 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
             key = hash((Slot.SEGMENT, origin, before, after, parameters))
             yield Place(_chain(Slot.SEGMENT, OPAQUE, "", parts.directory), key, 0, left.key)
         elif not last and segment != OPAQUE:
-            prefix = "/".join(["", *before])[:MOST_VALUE]
-            following = after[0][:MOST_VALUE]
-            key = hash((Slot.SEGMENT, origin, before, after, parameters))
-            at = f"{prefix}/{segment}"
-            chain = _chain(Slot.SEGMENT, str(place), prefix, at, f"{at}/{following}")
-            like = f"{'/'.join(after[:-1])[-MOST_VALUE:]}/", f"*{_last_word(after[-1])}"
-            yield Place(chain, key, 0, left.key, like)
+            yield _of_directory(str(place), before, segment, after, left)
+            for again, without in _without_its_number(segment, after):
+                at = AND.join(map(str, [place, *(place + 1 + below for below in again)]))
+                yield _of_directory(at, before, segment, without, left)
         if not last:
             bare = reduced_key(origin, before + after, parameters)
             contexts = (Slot.EXTRA, segment, ""), (Slot.EXTRA, segment, directory)
@@ -230,6 +233,41 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
         elif after:
             bare = hash((parts.origin, before + after, parts.parameters))
             yield Place(_chain(Slot.EXTRA, segment, "", parts.directory), 0, bare, 0)
+
+
+def _of_directory(
+    value: str, before: tuple[str, ...], segment: str, after: tuple[str, ...], left: Reduced
+) -> Place:
+    """The slot of a directory that another one may stand for."""
+    key = hash((Slot.SEGMENT, value, left.origin, before, after, left.parameters))
+    prefix = "/".join(["", *before])[:MOST_VALUE]
+    at = f"{prefix}/{segment}"
+    chain = _chain(Slot.SEGMENT, value, prefix, at, f"{at}/{after[0][:MOST_VALUE]}")
+    like = f"{'/'.join(after[:-1])[-MOST_VALUE:]}/", f"*{_last_word(after[-1])}"
+    return Place(chain, key, 0, left.key, like)
+
+
+def _without_its_number(
+    segment: str, after: tuple[str, ...]
+) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """The segments below one without the number of it, and where that stood: some paths name a version twice.
+
+    Each of the few places is taken out alone, and all at once: a number may be there by chance.
+
+    >>> list(_without_its_number("clang-13-doc", ("share", "clang-13", "v1.13.html")))
+    [((1,), ('share', 'clang-*', 'v1.13.html'))]
+    """
+    number = _VERSION.search(segment)
+    if number is None or not any(number.group() in other for other in after):
+        return
+    own = re.compile(rf"(?<![0-9])(?<![0-9]\.){re.escape(number.group())}(?!\.?[0-9])")
+    without = tuple([own.sub("*", other) for other in after])
+    again = tuple([place for place, other in enumerate(after) if other != without[place]])
+    if 1 < len(again) <= _MOST_AGAIN:
+        for place in again:
+            yield (place,), (*after[:place], without[place], *after[place + 1 :])
+    if again:
+        yield again, without
 
 
 def _last_word(name: str) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from neardup.urls.parts import MOST_VALUE, OPAQUE
-from neardup.urls.rules import Slot
+from neardup.urls.rules import AND, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,7 +79,7 @@ def directory_and_version(place: Place) -> tuple[str, str]:
 
 def versions_of(place: Place, pages: Iterable[Page]) -> dict[str, int]:
     """The segments that pages have in the place of such a slot, and their clusters."""
-    in_url = _SLASHES + int(place.contexts[0][1])
+    in_url = _SLASHES + int(place.contexts[0][1].partition(AND)[0])
     return {"".join(page.url.split("/")[in_url : in_url + 1]): page.cluster for page in pages}
 
 

@@ -137,7 +137,10 @@ class TestList:
     def test_rules_that_differ_have_other_words(self) -> None:
         spellings = {in_words(Rule(HOST, Slot.SPELLING, value)) for value in ("", "slash", "case index")}
 
+        places = {in_words(Rule(HOST, Slot.SEGMENT, value)) for value in ("~", "1", "1+4", "1+3+4")}
+
         assert len(spellings) == 3
+        assert len(places) == 4
         assert any(words.endswith("do not matter, in URLs with case, index") for words in spellings)
 
     def test_names_of_parameters_are_decoded(self) -> None:

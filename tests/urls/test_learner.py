@@ -47,6 +47,10 @@ PLANTED: dict[Slot, Callable[[int, int], str]] = {
 PLANTED_BY_NAME: dict[str, tuple[Slot, Callable[[int, int], str]]] = {
     **{slot.value: (slot, url) for slot, url in PLANTED.items()},
     "opaque": (Slot.SEGMENT, lambda item, variant: f"{SITE}/{session(item, variant)}/d{item % 3}/page{item}"),
+    "number twice": (
+        Slot.SEGMENT,
+        lambda item, variant: f"{SITE}/v{variant}/d{item % 3}/lib-{variant}/page{item}",
+    ),
     "matrix": (Slot.PARAMETER, lambda item, variant: f"{SITE}/d{item % 3}/{item};jsessionid={variant}"),
 }
 
@@ -207,6 +211,22 @@ def test_another_version_of_a_page_that_is_asked_for_does_not_wait() -> None:
     learner.asked(url(501, 0))
 
     assert learner.predict(url(501, 1), may_wait=True) is None
+
+
+def test_a_number_that_is_twice_in_a_path_by_chance_hides_no_version() -> None:
+    learner = Learner()
+    for chapter in range(1, 20):
+        for page in range(4):
+            for version in (2, 3, 12):
+                learner.observe(f"{SITE}/v{version}/part{chapter}/p{page}", 100 * chapter + page)
+    for version in (2, 3):
+        learner.observe(f"{SITE}/v{version}/part12/new", 9_999)
+
+    prediction = learner.predict(f"{SITE}/v12/part12/new")
+
+    assert prediction is not None
+    assert prediction.rule.value == "0"
+    assert prediction.probability > 0.9
 
 
 def test_a_page_that_is_answered_is_no_partner_until_it_is_observed() -> None:

@@ -19,9 +19,9 @@ WAYS = [
     ("/node/{}", "/index.php?q=node/{}", "index.php?q=node/{} = node/{}"),
     ("/shop/item-{}.html", "/shop/item.php?id={}", "item-{}.html = item.php?id={}"),
     (
-        "/old-1/doc/old-1/x_{}.html",
-        "/old-2/doc/old-2/x_{}.html",
-        "old-1/doc/old-1/x_{}.html = old-2/doc/old-2/x_{}.html",
+        "/old-a/doc/old-a/x_{}.html",
+        "/old-b/doc/old-b/x_{}.html",
+        "old-a/doc/old-a/x_{}.html = old-b/doc/old-b/x_{}.html",
     ),
 ]
 
