@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-SHARES = {"sqlite": (0.1, 0.45, 0.65, 0.8, 0.9, 0.95), **dict.fromkeys(SERVERS, (0.6, 0.85))}
+SHARES = {"sqlite": (0.1, 0.5, 0.75, 0.95), **dict.fromkeys(SERVERS, (0.6, 0.85))}
 """Of the time that a crawl takes, at which it is killed: while it starts, in the middle, while it ends."""
 
 INTERRUPTS = {"sqlite": (0.7, 0.1), "postgresql": (0.85, 0.3), "mysql": (0.95, 0.6)}

@@ -49,6 +49,8 @@ class Fault:
     """What is done to the database in the middle of a crawl.
 
     ``seconds``: how long it lasts; None: until the crawl has given up. ``give_up_after`` is the writer's.
+    ``until_noticed``: the fault lasts until the writer has failed, too. Of a full disk a server may have room
+    in its files for a while.
     ``recovery``: seconds from its end until rows were stored again.
     """
 
@@ -56,6 +58,7 @@ class Fault:
     end: Callable[[], object] = lambda: None
     seconds: float | None = 0.0
     give_up_after: float | None = None
+    until_noticed: bool = False
     recovery: float | None = None
     failed_after: float | None = None
     """Seconds from its beginning until the writer noticed."""
@@ -71,10 +74,21 @@ class Fault:
     def _run(self, writer: Writer) -> None:
         if self.give_up_after is not None:
             writer.give_up_after = self.give_up_after
-        self.run(lambda: writer.rows_written, lambda: writer.error is not None)
+        self.run(
+            lambda: writer.rows_written,
+            lambda: writer.error is not None,
+            lambda: writer.retries > 0 or not self.until_noticed,
+        )
 
-    def run(self, rows: Callable[[], int], given_up: Callable[[], bool] = lambda: False) -> None:
-        """``rows``: how many are stored; ``given_up``: whether the crawl has given up."""
+    def run(
+        self,
+        rows: Callable[[], int],
+        given_up: Callable[[], bool] = lambda: False,
+        noticed: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """``rows``: how many are stored; ``given_up``: whether the crawl has given up; ``noticed``: whether
+        the writer has failed.
+        """
         _wait_until(lambda: rows() > 0)
         began = time.monotonic()
         self.begin()
@@ -84,6 +98,7 @@ class Fault:
                 self.failed_after = time.monotonic() - began
             else:
                 time.sleep(self.seconds)
+                _wait_until(noticed)
         finally:
             stored = rows()
             self.end()

@@ -162,7 +162,7 @@ def full_disk(backend: str, seconds: float = 2.0, *, log_too: bool = False) -> I
                 disk.empty()
                 server.start()
 
-            yield server, Fault(begin, end, seconds=seconds)
+            yield server, Fault(begin, end, seconds=seconds, until_noticed=True)
 
 
 def _program(name: str) -> str:
