@@ -12,7 +12,7 @@ from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
 from neardup.text.amounts import amounts
 from neardup.text.anchors import anchor_texts, links
-from neardup.text.beside import beside, data, title
+from neardup.text.beside import beside, data, title, written_addresses
 from neardup.text.media import words_not_shown
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Had:
         told.update(f"word {each}" for each in words_not_shown(response.url, root))
         told.update(f"anchor {each}" for each in anchor_texts(root))
         told.update(f"amount {each}" for each in amounts(self._text(response)))
+        told.update(f"address {each}" for each in written_addresses(response.url, root))
         return Content(frozenset(names), frozenset(told))
 
     def has_more(self, content: Content, verdict: Verdict) -> bool:
@@ -67,7 +68,8 @@ class Had:
 
         Media, files, the title, data for scripts and words that are not shown count. The texts of anchors do,
         too: of a list of a hundred rows, one row may be another. So do amounts: adverts of one text may
-        differ in a price. If people have said that the page is a copy, only media and files count.
+        differ in a price. So do addresses that are written out, which are no part of a text. If
+        people have said that the page is a copy, only media and files count.
         """
         has_more = self._new(self._names, self._of_cluster(verdict, content.names))
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))

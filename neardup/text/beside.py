@@ -1,4 +1,5 @@
-"""What a page has beside its visible text: a title, media, files to download, and data for scripts.
+"""What a page has beside its visible text: a title, media, files to download, data for scripts, and addresses
+that are written out.
 
 Photos without captions, or downloads, may stand on pages of one text. What tells such pages apart is here.
 """
@@ -42,6 +43,10 @@ _ADDRESSES = frozenset({"@context", "@id", "target", "url", "urlTemplate"})
 _OF_REQUESTS = frozenset({"dateModified", "userInteractionCount"})
 """Names of JSON-LD whose values may be other ones at each request."""
 
+_WITH_ADDRESSES = "//text()[contains(., '://') or contains(., 'www.')][not(parent::script or parent::style)]"
+_WRITTEN = re.compile(r"(?:\b[a-z][a-z0-9+.-]{1,15}://|\bwww\.)[^\s<>\"']*[^\s<>\"'.,:;!?)\]]", re.IGNORECASE)
+"""An address in a text, without the signs after it."""
+
 _URL = re.compile(r"\b[a-z]{2,10}://\S*|^/\S*$", re.IGNORECASE)
 _NO_PATH = re.compile(r"[?#].*", re.DOTALL)
 
@@ -70,6 +75,19 @@ def beside(url: str, root: etree._Element, links: Iterable[str], requested: floa
 def title(root: etree._Element) -> str:
     """The title of a page, which is no part of its visible text; "" if there is none."""
     return " ".join((root.findtext(".//title") or "").split())
+
+
+def written_addresses(url: str, root: etree._Element) -> set[str]:
+    """The addresses of other hosts that stand in the text of a page, which are no part of its visible text.
+
+    >>> from lxml import etree
+    >>> page = "<p>Read https://papers.example/1234, or www.papers.example/5 (from http://a.example/?sid=7).</p>"
+    >>> sorted(written_addresses("http://a.example/", etree.HTML(page)))
+    ['https://papers.example/1234', 'www.papers.example/5']
+    """
+    host = host_of(url)
+    found = (address[0] for text in root.xpath(_WITH_ADDRESSES) for address in _WRITTEN.finditer(text))
+    return {address for address in found if host_of(address if "://" in address else f"//{address}") != host}
 
 
 def data(root: etree._Element) -> list[str]:

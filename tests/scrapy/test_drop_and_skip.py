@@ -108,6 +108,8 @@ class TestPagesOfOneText:
             "<b data-maker={maker}></b>",
             "<noscript><p>Made by {maker}</p></noscript>",
             "<script type='application/ld+json'>{{'maker': '{maker}'}}</script>",
+            "<p>The paper: https://papers.example.org/abs/{number}.</p>",
+            "<p>More at www.{maker}.example.org</p>",
             "<a href='mailto:{maker}@shop.example'>Ask</a>",
         ],
     )
