@@ -86,7 +86,8 @@ def written_addresses(url: str, root: etree._Element) -> set[str]:
     ['https://papers.example/1234', 'www.papers.example/5']
     """
     host = host_of(url)
-    found = (address[0] for text in root.xpath(_WITH_ADDRESSES) for address in _WRITTEN.finditer(text))
+    texts: Any = root.xpath(_WITH_ADDRESSES)
+    found = (address[0] for text in texts for address in _WRITTEN.finditer(text))
     return {address for address in found if host_of(address if "://" in address else f"//{address}") != host}
 
 
