@@ -14,6 +14,7 @@ no page has that the cluster has led to (numbers aside)
 another duplicate of a page that the cluster has led to            stays
 ``OFTEN`` times at most, as old versions and mirrors do
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
+any of the next two, a few steps from a page that did not wait     stays, unless the page has many new links
 another duplicate without new links                                rises by 1/2
 any other duplicate                                                rises by 1
 =================================================================  ==========================================
@@ -91,7 +92,7 @@ class Led(Enum):
 
     NEW = "new to this crawl"
     OWN_WORDS = "not judged, or with something to say of its own"
-    LITTLE = "little that is new, but no sign of an endless space"
+    LITTLE = "little that is new, or near the way in, so that it is no sign of an endless space"
     LEAF = "nothing new, and no new links"
     NOTHING = "nothing new, but new links"
 

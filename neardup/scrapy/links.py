@@ -41,6 +41,12 @@ CHAIN = "neardup_chain"
 between, led to it.
 """
 
+FAR = "neardup_far"
+"""Key of the meta of a deferred request: how far its page is from the last one that was not deferred.
+
+Each page on the way counts by the place of its link among the new links of the page before.
+"""
+
 BAND = "neardup_band"
 """Key of the meta of a link that may be put back into the queue when its turn comes.
 
@@ -84,8 +90,16 @@ Some wait half a band earlier than the others, at a stop of the audit.
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
 
-_OF_WAITING = frozenset({CLUSTER, CHAIN, BAND, PREDICTED, AUDITED, AGAIN})
+_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, BAND, PREDICTED, AUDITED, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
+
+_NEAR = 4
+"""Near-alike pages no farther than this are no sign of an endless space if they have few new links. These are
+at most 15 for each way in: a station of a list, its day, its week and its month, say.
+"""
+
+_FEW_LINKS = 8
+"""New links of such a page. Where session ids are handed out, each page has new links to all pages."""
 
 _EXAMPLES = 5
 
@@ -175,7 +189,7 @@ class Links:
         self._passed_on.add(fingerprint)
         self._withheld.discard(fingerprint)
 
-    def defer(self, request: Request, fingerprint: int, canonical_id: int, chain: int) -> None:
+    def defer(self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int) -> None:
         """Have a request made last; among those that are deferred, what another page has led to comes last of
         all.
 
@@ -198,7 +212,7 @@ class Links:
         # A spider may give its requests the priority of the response's.
         if waits and request.priority > -DEFERRED // 2:
             request.priority -= (lowered_by(band) if new else REPEATED) + min(chain, LONGEST_CHAIN)
-        request.meta[CLUSTER], request.meta[CHAIN] = canonical_id, chain
+        request.meta[CLUSTER], request.meta[CHAIN], request.meta[FAR] = canonical_id, chain, far
         is_to_come = new or fingerprint in self._deferred
         self.pass_on(fingerprint)
         if is_to_come and alone:
@@ -384,6 +398,7 @@ class PageLinks:
         self._callback = without_values(response.request.callback) if response.request else None
         self.verdict = verdict
         self._led_by: int | None = response.meta.get(CLUSTER)
+        self._far: int = 0 if self._led_by is None else response.meta.get(FAR, _NEAR + 1)
         self._audited: int | None = response.meta.get(AUDITED)
         self._new: list[str] = []
         self._steps = Steps(response) if links.waiting and links.steps_counted is not None else None
@@ -425,7 +440,7 @@ class PageLinks:
             return False
         chain = 0 if self._led_by is None else self._response.meta.get(CHAIN, 0) + 1
         priority = request.priority
-        links.defer(request, fingerprint, verdict.canonical_id, chain)
+        links.defer(request, fingerprint, verdict.canonical_id, chain, self._far + len(self._new))
         links.hold(verdict, request, priority, Why.DEFERRED)
         return True
 
@@ -458,6 +473,8 @@ class PageLinks:
             of = verdict.page_stood_for
             assert of is not None
             led = endless.compare(cluster, of, text(), new_links=bool(self._new), url=self._response.url)
+            if led in {Led.NOTHING, Led.LEAF} and self._far <= _NEAR and len(self._new) <= _FEW_LINKS:
+                led = Led.LITTLE
         return cluster if endless.led(cluster, led) else None
 
     def _is_link(self, request: Request) -> bool:

@@ -28,6 +28,7 @@ from tests.support.sites.processes import Outcome, crawl_process, make_project, 
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
+from tests.support.sites.stations import Stations
 from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
 from tests.support.sites.wiki import Wiki
 
@@ -257,6 +258,15 @@ class TestEndlessSpaces:
             done = run(served, addon | {"NEARDUP_ENDLESS_AFTER": 0})
 
         assert done.stats["finish_reason"] == "closespider_pagecount"
+
+
+class TestShortWays:
+    @pytest.mark.parametrize("action", KEEPING)
+    def test_many_below_a_list(self, action: str, addon: dict[str, Any]) -> None:
+        """Each is a few pages long, so that no page is far from the list."""
+        settings = addon | KEEPING[action] | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER}
+
+        loses_nothing(Stations(3 * ENDLESS_AFTER), settings)
 
 
 class TestChains:

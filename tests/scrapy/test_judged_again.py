@@ -21,7 +21,7 @@ from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.scrapy import extension
 from neardup.scrapy.held import MOST_REQUESTS
-from neardup.scrapy.links import CHAIN, CLUSTER, RELEASED, Links, PageLinks, request_key
+from neardup.scrapy.links import CHAIN, CLUSTER, FAR, RELEASED, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
 from tests.support.crawling import crawl
 from tests.support.sites.processes import crawl_process, make_project
@@ -181,7 +181,7 @@ class TestReleasedLinks:
         assert (released.dont_filter, released.meta) == (False, {"kept": 1})
         assert links.has_been_released(waiting)
         assert not links.has_been_released(waiting)  # such as a retry
-        assert waiting.meta.keys() == {"kept", CLUSTER, CHAIN}
+        assert waiting.meta.keys() == {"kept", CLUSTER, CHAIN, FAR}
 
     def test_not_if_its_turn_has_come(self, links: Links) -> None:
         waiting = self.defer(links, duplicate())
