@@ -39,6 +39,7 @@ from tests.support.sites.processes import Outcome, crawl_process, make_project, 
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
+from tests.support.sites.stations import Stations
 from tests.support.sites.two_ways import TwoWays
 from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
 from tests.support.sites.wiki import Wiki
@@ -131,6 +132,7 @@ def cases(*, quick: bool) -> list[Case]:
             for answer in ("404", "notice", "echo", "home")
         ),
         Case("URLs written in two ways", TwoWays),
+        Case("short ways below a list", partial(Stations, 3_000 // size)),
         Case("endless calendar of months", Calendar),
         Case("endless calendar of months and days", partial(Calendar, days=True)),
         Case("endless session ids", partial(_endless_sessions, 20)),
