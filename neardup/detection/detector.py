@@ -404,7 +404,7 @@ class Detector:
 
     def judge_again(self, most: int) -> list[Verdict]:
         """Judge some of the duplicates again whose sites have become better known, as many as ``most``; the
-        verdicts that are others now, or surer.
+        verdicts that are others now, surer or less sure.
         """
         started = perf_counter()
         changed: list[Verdict] = []
@@ -419,7 +419,7 @@ class Detector:
         return changed
 
     def judge_all_again(self) -> list[Verdict]:
-        """Judge all doubtful duplicates again, at the end; the verdicts that are others now, or surer."""
+        """Judge all doubtful duplicates again, at the end, as :meth:`judge_again` does."""
         self.doubts.all_are_due()
         return self.judge_again(len(self.doubts))
 
@@ -459,7 +459,7 @@ class Detector:
         digest = self.verifier.scope.digest(page, reading.text_digest)
         found = self._find(page, standing, reading, digest, row)
         self.sizes.add(standing, 1)
-        if found is not None and found.row == standing and found.evidence.confidence <= evidence.confidence:
+        if found is not None and found.row == standing and found.evidence is evidence:
             return None
         value = reading.fingerprint.value
         canonical = found.row if found else row

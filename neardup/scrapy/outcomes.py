@@ -106,7 +106,7 @@ class Outcomes:
     def correct(self, verdict: Verdict) -> int | None:
         """Count, log and store the verdict of a page that was a doubtful duplicate until now.
 
-        A page that is a duplicate of the same canonical page by better evidence is stored, and not counted as
+        A page that is a duplicate of the same canonical page by other evidence is stored, and not counted as
         corrected. Returns the id of the canonical page that the page had, if that is known.
         """
         stats = self._crawler.stats

@@ -88,6 +88,25 @@ def test_a_duplicate_is_surer_once_the_site_is_known() -> None:
     assert detector.judge_all_again() == []
 
 
+def test_a_duplicate_is_less_sure_once_other_pages_have_its_headline() -> None:
+    detector = Detector(DetectorOptions())
+    known(detector)
+    text = words("alpha", 300)
+    early = examined(
+        detector, {"1": page("Alpha", text), "2": page("Alpha", f"{text} more", heading="Alpha")}
+    )["2"]
+    namesakes = {
+        f"same/{number}": page("Alpha", words(f"same{number}x", 100)) for number in range(2 * KNOWN_PAGES)
+    }
+    assert all(verdict.kind is Kind.NEW for verdict in examined(detector, namesakes).values())
+
+    (later,) = detector.judge_all_again()
+
+    assert (early.evidence, later.evidence) == (Evidence.HEADLINE, Evidence.RARE)
+    assert (later.page_id, later.canonical_id, later.again) == (early.page_id, early.canonical_id, True)
+    assert detector.judge_all_again() == []
+
+
 def test_another_headline_and_next_to_the_same_text() -> None:
     """The text may be the site's template, as long as nobody knows."""
     text = words("alpha", 300)
