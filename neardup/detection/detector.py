@@ -403,8 +403,9 @@ class Detector:
         self.doubts.host_grew(page.host, host.pages)
 
     def judge_again(self, most: int) -> list[Verdict]:
-        """Judge some of the duplicates again whose sites have become better known, as many as ``most``; the
-        verdicts that are others now, surer or less sure.
+        """Judge some of the duplicates again whose sites have become better known, as many as ``most``.
+
+        Returns the verdicts that are others now, surer or less sure.
         """
         started = perf_counter()
         changed: list[Verdict] = []
