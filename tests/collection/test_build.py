@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import shutil
@@ -10,12 +12,14 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastwarc import stream_io
 
 from neardup.cli.collection_build import INCOMPLETE
 from neardup.cli.main import main
@@ -62,6 +66,18 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
+def frame(data: bytes, by: str) -> bytes:
+    """Data packed by gzip, or by a writer of fastwarc."""
+    if by == "gzip":
+        return gzip.compress(data, mtime=0)
+    out = io.BytesIO()
+    writer = getattr(stream_io, by)(out)
+    writer.write(data)
+    writer.finish()
+    writer.flush()
+    return out.getvalue()
+
+
 def fails(capsys: pytest.CaptureFixture[str], out: Path, *arguments: str | Path) -> str:
     """What the command says when it fails."""
     capsys.readouterr()
@@ -86,6 +102,27 @@ class TestParts:
         assert found == built(tmp_path / "whole", path)
         assert links == rows(tmp_path / "whole", "links")
         assert len(list((tmp_path / "parts" / "pages").iterdir())) > 3
+
+    @pytest.mark.usefixtures("small_parts")
+    @pytest.mark.parametrize("by", ["ZstdWriter", "Lz4Writer", "gzip"])
+    @pytest.mark.parametrize("at_once", [1, 7, len(PAGES) + 1])
+    def test_no_way_of_packing_costs_a_record(self, tmp_path: Path, by: str, at_once: int) -> None:
+        written = warc(PAGES, packed=False)
+        begins = [0, 1, *range(1 + at_once, len(PAGES) + 1, at_once)] if at_once <= len(PAGES) else [0]
+        pieces = [
+            written.data[written.span(first)[0] : written.span(behind - 1)[1]]
+            for first, behind in pairwise([*begins, len(PAGES) + 1])
+        ]
+        path = tmp_path / "pages.warc.packed"
+        path.write_bytes(b"".join(frame(piece, by) for piece in pieces))
+
+        found = built(tmp_path / "out", path)
+
+        assert [row["url"] for row in found] == [one.url for one in PAGES]
+        assert [row["id"] for row in found] == sorted({row["place"] for row in found})
+        if at_once == 1:  # the place is that of the frame
+            sizes = [len(frame(piece, by)) for piece in pieces]
+            assert [row["place"] for row in found] == list(accumulate(sizes[:-1]))
 
     @pytest.mark.usefixtures("small_parts")
     def test_lines_are_read_in_parts(self, tmp_path: Path) -> None:

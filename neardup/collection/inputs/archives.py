@@ -58,6 +58,8 @@ IN_FILE = {
 }
 """The line end in front of a record. A search for what must stand behind one takes thirty times as long."""
 BEGINS = {WARC: _WARC, ARC: _ARC}
+_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|[\x50-\x5f]\x2a\x4d\x18")
+"""What a frame of zstd, one of lz4, and one that either of them skips begin with."""
 _PAGES = frozenset({"response", "resource", "conversion"})
 _REVISIT = "revisit"
 _SAME_PAYLOAD = "identical-payload-digest"
@@ -86,7 +88,9 @@ class Archive:
     packed: bool
     size: int
     splits: bool
-    """Whether reading may begin within the file. It may not in a zip file that has packed it once more."""
+    """Whether reading may begin within the file. It may not in a zip file that has packed it once more, and
+    not in what zstd or lz4 has packed.
+    """
     begins: int = 0
 
     @property
@@ -135,10 +139,11 @@ class Archive:
                 if held is not None:
                     yield record_of(*held)
                     held = None
-                # All records of one member of gzip have its place, or another one that says nothing.
+                # All records of one member of gzip have its place, or another one that says nothing. So have
+                # those of a frame of zstd or lz4: their places may pass the end of the file.
                 place = max(raw, place + begun)
                 begun = True
-                if place >= end and self._is_begin(place):
+                if self.splits and place >= end and self._is_begin(place):
                     return place
             if held is None:
                 raise ValueError("no record begins here")
@@ -399,6 +404,11 @@ def _fastwarc() -> Any:
         return importlib.import_module("fastwarc.warc")
     except ImportError as exc:
         raise ConfigurationError("WARC files need fastwarc: pip install 'neardup[warc]'") from exc
+
+
+def is_in_frames(beginning: bytes) -> bool:
+    """Whether zstd or lz4 has packed a file, by its first bytes. ``fastwarc`` unpacks it."""
+    return _FRAME.match(beginning) is not None
 
 
 def form_of(beginning: bytes) -> str | None:

@@ -141,7 +141,8 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
     pages: Input
     if form:
         archives.need_reader(form)
-        pages = _archive(archives.Archive(path, None, form, is_gzip, size, splits=True))
+        splits = not archives.is_in_frames(start)
+        pages = _archive(archives.Archive(path, None, form, is_gzip, size, splits))
     elif suffix == _WACZ:
         return list(_of_wacz(path, size))
     elif suffix in _LINES:
@@ -193,7 +194,8 @@ def _of_member(path: Path, info: zipfile.ZipInfo, begins: int) -> Input:
             start = stored.read(_BEGINNING)
             is_gzip = start.startswith(MAGIC)
             form = archives.form_of(beginning(stored, 0) if is_gzip else start)
-        return _archive(replace(source, form=form or archives.WARC, packed=is_gzip))
+        splits = splits and not archives.is_in_frames(start)
+        return _archive(replace(source, form=form or archives.WARC, packed=is_gzip, splits=splits))
     except (ConfigurationError, *_OF_ZIP) as exc:
         return Unreadable(Why.DAMAGED, f"cannot be read: {exc}")
 
