@@ -356,6 +356,23 @@ class TestInputs:
 
         assert found["file"] == f"{tmp_path}/??bad.html"
 
+    @pytest.mark.parametrize(
+        ("ending", "html"), [(".csv", ""), (".csv", " \n"), (".jsonl", "\t"), (".parquet", " ")]
+    )
+    def test_row_with_empty_html_has_its_text_read(self, tmp_path: Path, ending: str, html: str) -> None:
+        text = "Twelve different words of some text stand alone in this one cell"
+        path = tmp_path / f"pages{ending}"
+        row = {"url": "http://a.example/", "html": html, "text": text}
+        if ending == ".parquet":
+            pq.write_table(pa.Table.from_pylist([row]), path)
+        elif ending == ".jsonl":
+            path.write_text(json.dumps(row))
+        else:
+            path.write_text(f'url,html,text\n{row["url"]},"{html}",{text}\n')
+
+        (page,) = built(tmp_path / "out", path)
+        assert page["features"] == 12
+
     def test_rows_without_pages_are_counted(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = tmp_path / "a.jsonl"
         lines = ['{"url": "http://a.example/", "html": "<p>word"}', '{"url": null, "html": ""}', "{", "[1]"]

@@ -90,13 +90,15 @@ class Names:
         if not isinstance(url, str) or not url:
             return Skipped(place, Why.NO_URL)
         origin = Origin(place=place, url=url, date=_date(row.get(self.date)))
+        # CSV has an empty cell where there is nothing.
+        has_html = isinstance(html, str | bytes) and len(html) > 0 and not html.isspace()
+        if isinstance(text, str) and not has_html:
+            return Text(origin, text)
         if isinstance(html, str):
             body = html.encode("utf-8", "replace")
             return Page(origin, 200, b"Content-Type: text/html; charset=utf-8", body)
         if isinstance(html, bytes):
             return Page(origin, 200, b"Content-Type: text/html", html)
-        if isinstance(text, str):
-            return Text(origin, text)
         return Skipped(place, Why.NO_CONTENT)
 
 
