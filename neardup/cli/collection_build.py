@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.project import get_project_settings
 
 from neardup.cli.arguments import cores, count
+from neardup.cli.outdated import tell_outdated
 from neardup.cli.output import complain, show_fields, show_json
 from neardup.cli.progress import Progress, interruptible, number
 from neardup.collection.build import build
@@ -90,6 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
         show_json(_told(built))
     else:
         _show(arguments.out, built)
+    tell_outdated(arguments.out, built.outdated)
     if unread := built.unread:
         inputs = f"{len(unread):,} of {number(len(built.notes), 'input')}"
         complain(

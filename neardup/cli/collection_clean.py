@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.project import get_project_settings
 
 from neardup.cli.arguments import cores, count
+from neardup.cli.outdated import tell_outdated
 from neardup.cli.output import Section, complain, show_json, show_sections
 from neardup.cli.progress import Progress, interruptible, number
 from neardup.collection.cleaning import applying, indexes, marks
@@ -28,6 +29,7 @@ from neardup.collection.cleaning.work import Way, Work
 from neardup.collection.collected_ranks import ranks_file
 from neardup.collection.dataset import identity as identity_of
 from neardup.collection.dataset import locked, open_collection, page_files, read_state
+from neardup.collection.results import outdated
 from neardup.collection.resume import identify
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
@@ -162,6 +164,7 @@ def run(arguments: argparse.Namespace) -> None:
             with interruptible("some pages are back; the same command puts back the others"):
                 files = applying.undo(collection)
             print(f"{collection.folder}: all pages are back, in {number(files, 'file')}")
+            tell_outdated(collection.folder, outdated(collection))
         elif arguments.apply:
             _apply(collection, arguments)
         else:
@@ -171,6 +174,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _apply(collection: Collection, arguments: argparse.Namespace) -> None:
     with interruptible("the same command goes on; --undo puts back what is taken out"):
         applied = applying.apply(collection, Way(arguments.apply), arguments.verify)
+    tell_outdated(collection.folder, outdated(collection))
     if arguments.format == "json":
         show_json(asdict(applied))
         return

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neardup.address import Address
-from neardup.collection import dataset, rare_places, revisits, workers
+from neardup.collection import dataset, rare_places, results, revisits, workers
 from neardup.collection.inputs.archives import Archive
 from neardup.collection.inputs.found import (
     UNREAD,
@@ -118,11 +118,13 @@ class Note:
 class Built:
     """What a collection holds: by input in their order, its name and the notes of its parts and its revisits.
 
-    ``revisits``: pages that are revisits of others.
+    ``revisits``: pages that are revisits of others. ``outdated``: the commands whose results are of the pages
+    of before, and were put aside.
     """
 
     notes: dict[str, list[Note]]
     revisits: int
+    outdated: list[str]
 
     @property
     def pages(self) -> int:
@@ -175,6 +177,8 @@ def build(
         _begin(collection, inputs, names)
         make = partial(_Builder, collection, inputs, options, open_page)
         missing = [part for part in parts_of(inputs) if not _is_done(collection, part)]
+        if missing:
+            _put_aside(collection)
         while missing:
             _run(make, missing, processes, inputs, on_progress)
             missing = _disagreeing(collection, inputs, missing)
@@ -188,7 +192,7 @@ def build(
             for number, one in inputs.items()
         }
         _write(collection, inputs, names, complete=True)
-    return Built(notes, sum(note.pages for note in of_revisits.values()))
+        return Built(notes, sum(note.pages for note in of_revisits.values()), results.outdated(collection))
 
 
 def _opened(arguments: Sequence[str], names: Names, scheme: str) -> list[Opened]:
@@ -338,6 +342,13 @@ def _disagreeing(collection: Collection, inputs: dict[int, Opened], made: list[P
                     continue
             before = note
     return again
+
+
+def _put_aside(collection: Collection) -> None:
+    try:
+        results.put_aside(collection, (*results.CLUSTERS, results.RANKS))
+    except OSError as exc:
+        raise dataset.unwritable(collection, exc) from exc
 
 
 def _learn(collection: Collection, processes: int) -> None:

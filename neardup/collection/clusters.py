@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup.collection import bands, rare_places
+from neardup.collection import bands, rare_places, results
 from neardup.collection.dataset import identity, page_files
 from neardup.collection.failing import failing
 from neardup.collection.pair_kernels import EVIDENCE, HeadlineKeys, Judgement, Sites, Templates
@@ -163,6 +163,7 @@ def write_tables(relations: Any, clusters: Any, collection: Collection) -> None:
             table, begun, row_group_size=1 << 20, compression="zstd", version="2.6", store_schema=False
         )
         os.replace(begun, path)  # noqa: PTH105
+    results.renewed(collection, results.CLUSTERS)
 
 
 def as_stored(found: Any, collection: Collection) -> Any:

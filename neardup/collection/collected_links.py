@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.collection import results
 from neardup.collection.collected_ranks import ranks_file
 from neardup.collection.engine import MEMORY, duckdb_module
 from neardup.errors import ConfigurationError, NeardupError
@@ -90,6 +91,7 @@ class CollectedLinks:
                     for batch in found:
                         writer.write_table(arrow.Table.from_batches([batch]).cast(schema))
                 begun.replace(path)
+                results.renewed(self._collection, [results.RANKS])
             finally:
                 begun.unlink(missing_ok=True)
         return path

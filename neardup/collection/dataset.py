@@ -4,7 +4,8 @@
 ``FOLDER/links/`` hold the rows in files named by input and part. ``FOLDER/records/`` and
 ``FOLDER/revisits/`` have what revisits need (:mod:`neardup.collection.revisits`). ``FOLDER/rare/`` and
 ``FOLDER/frequencies.parquet`` tell what is rare on hosts (:mod:`neardup.collection.rare_places`).
-``FOLDER/clusters/`` holds what ``neardup collection clusters`` finds.
+``FOLDER/clusters/`` holds what ``neardup collection clusters`` finds
+(:mod:`neardup.collection.results`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.collection import clusters, rare_places
+from neardup.collection import clusters, rare_places, results
 from neardup.collection.collected_ranks import ranks_of
 from neardup.collection.dataset import page_files
 from neardup.collection.pair_kernels import EVIDENCE, Judgement
@@ -210,9 +210,7 @@ def _write(
 
 
 def _read(collection: Collection, name: str) -> Any:
-    path = collection.clusters / f"{name}.parquet"
-    if not path.is_file():
-        raise ConfigurationError(f"{path} is not there: run neardup collection clusters {collection.folder}")
+    path = results.known(collection, f"{name}.parquet")
     with reading_parquet(path):
         return arrow_module("pyarrow.parquet", path).read_table(path)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from neardup.address import ip_text
+from neardup.collection import results
 from neardup.collection.mirrors import SitePages
-from neardup.errors import ConfigurationError
 from neardup.parquet import arrow_module, reading_parquet
 
 if TYPE_CHECKING:
@@ -22,11 +22,8 @@ _DIGITS = 40
 
 def site_pages(collection: Collection) -> SitePages:
     """The pages that have a fingerprint; ConfigurationError if the clusters are not known."""
-    path = collection.clusters / "clusters.parquet"
-    if not path.is_file():
-        raise ConfigurationError(f"{path} is not there: run neardup collection clusters {collection.folder}")
     canonical: dict[int, int] = {}
-    for batch in _batches(path, ["id", "canonical_id"]):
+    for batch in _batches(results.known(collection, "clusters.parquet"), ["id", "canonical_id"]):
         canonical.update(zip(batch["id"].to_pylist(), batch["canonical_id"].to_pylist(), strict=True))
     pages = SitePages()
     for path in sorted(collection.pages.glob("*.parquet")):

@@ -1,7 +1,8 @@
 """Marked pages taken out of a collection, and put back.
 
 ``FOLDER/clean/before/`` keeps the files of ``pages/`` as they were. So taking pages out loses nothing, and
-whatever ends the command, the same command goes on.
+whatever ends the command, the same command goes on. Clusters of before may have canonical pages that are
+taken out, so they are put aside.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neardup.collection import results
 from neardup.collection.cleaning import marks
 from neardup.collection.dataset import leave_out, page_files
 from neardup.collection.failing import failing
@@ -59,6 +61,8 @@ def apply(collection: Collection, way: Way, verify: float) -> Applied:
     removed, applied = _chosen(table, verify)
     before = before_folder(collection)
     with failing(before):
+        if removed.size or is_applied(collection):
+            results.put_aside(collection, results.CLUSTERS)
         before.mkdir(exist_ok=True)
         for path in page_files(collection):
             kept = before / path.name
@@ -76,6 +80,8 @@ def undo(collection: Collection) -> int:
     if not before.is_dir():
         raise ConfigurationError(f"{collection.folder}: no marks are applied, so nothing can be undone")
     with failing(before):
+        if files:
+            results.put_aside(collection, results.CLUSTERS)
         for path in files:
             path.replace(collection.pages / path.name)
         shutil.rmtree(before)
