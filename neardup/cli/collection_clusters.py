@@ -67,6 +67,8 @@ def run(arguments: argparse.Namespace) -> None:
     ):
         collection = open_collection(arguments.folder)
         choice = choice_of(options, collection, recall=arguments.recall, last_captures=arguments.into_store)
+        if arguments.into_store:  # what it lacks should not show after hours of work
+            Store.open(options.database_url, scheme=collection.scheme).close()
         folder = clusters.job_folder(collection, choice)
         with closing(_engine(arguments, folder)) as engine:
             found = clusters.find(collection, engine, choice, _say)
