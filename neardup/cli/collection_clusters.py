@@ -127,6 +127,9 @@ def _show(collection: Collection, choice: Choice, found: Found) -> None:
         f" {number(found.relations.num_rows, 'duplicate')} of {number(canonical, 'canonical page')}, judged"
         f" {number(found.judged, 'time')}"
     )
+    if found.too_short:
+        words = number(choice.min_features, "word")
+        print(f"{number(found.too_short, 'page')} with fewer than {words}: compared with none")
 
 
 def _store(collection: Collection, found: Found, choice: Choice, options: Options) -> None:

@@ -83,13 +83,15 @@ class Found:
     """The clusters of a collection, as Arrow tables; see :func:`find`.
 
     ``relations``: a row a duplicate, by its id. ``clusters``: a row a page, by its id. ``judged``: how many
-    times the pairs were judged by what was known of the clusters.
+    times the pairs were judged by what was known of the clusters. ``too_short``: how many pages have too few
+    words to be compared with any.
     """
 
     relations: Any
     clusters: Any
     bands: Bands
     judged: int
+    too_short: int = 0
 
 
 def find(
@@ -107,7 +109,8 @@ def find(
     job.judge()
     judged = job.choose_canonical()
     relations = job.relations(f"star_{judged}")
-    return Found(relations, job.clusters(relations), chosen, judged)
+    too_short = engine.count("capture") - engine.count("numbered")
+    return Found(relations, job.clusters(relations), chosen, judged, too_short)
 
 
 def job_folder(collection: Collection, choice: Choice) -> Path:

@@ -213,6 +213,24 @@ class TestResult:
             {"id": rows[-2]["id"], "canonical_id": rows[-2]["id"], "size": 1}
         ]
 
+    def test_pages_with_too_few_words_are_counted(
+        self, tmp_path: Path, rows: list[Row], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        short = [{**rows[at], "id": 1 + at, "features": 9, "url": f"http://a.example/{at}"} for at in (0, 1)]
+        old = {**short[0], "id": 9, "date": None}  # of which short[0] is the last capture
+        for name, made, told in (
+            ("a", [*rows, *short], "3 pages"),
+            ("b", [*rows[:2], short[0], old], "1 page"),
+        ):
+            write_collection(tmp_path / name, made)
+            capsys.readouterr()
+            database = f"sqlite:///{tmp_path}/{name}.db"
+            store = ["--into-store", "--database", database] if name == "b" else []
+            assert main(["collection", "clusters", str(tmp_path / name), *store]) == 0
+            said = capsys.readouterr().out
+            assert f"\n{told} with fewer than 10 words: compared with none\n" in said
+            assert (" pages (last captures only), " in said) == (name == "b")
+
 
 def test_kernels_do_not_depend_on_batches(rows: list[Row]) -> None:
     some = [row for row in rows if row.get("headline")]
