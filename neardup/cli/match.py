@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from neardup.cli.progress import INTERRUPTED, QUIET_SECONDS, interruptible
+from neardup.cli.output import complain
+from neardup.cli.progress import INTERRUPTED, QUIET_SECONDS, interruptible, number
 from neardup.collection import fingerprint_files, matching
 from neardup.collection.resume import Progress, identify
 from neardup.errors import ConfigurationError
@@ -61,6 +62,12 @@ def add_distance(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def tell_left_out(path: Path, rows: int) -> None:
+    """Say how many rows of a file have no fingerprint."""
+    if rows:
+        complain(f"{path}: {number(rows, 'row')} without a fingerprint left out")
+
+
 def add_threads(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, metavar="N", help="default: one for each core")
 
@@ -99,6 +106,8 @@ def _run(arguments: argparse.Namespace, options: matching.Options) -> None:
             f" {arguments.recall}; give --weak-bits, or leave out --recall for an exact search"
         )
     source = fingerprint_files.open_fingerprints(arguments.file)
+    tell_left_out(arguments.queries, len(queries.without))
+    tell_left_out(arguments.file, len(source.without))
     search = matching.Matcher(queries.values, queries.weak_bits, source.rows, options)
     if arguments.out:
         _to_file(arguments, options, queries, source, search)
@@ -135,6 +144,7 @@ def _to_file(
             matches = progress.matches()
             ids = source.ids(matches["row"])
             query_ids = None if queries.ids is None else queries.ids[matches["query"]]
+            matches["query"], matches["row"] = queries.places(matches["query"]), source.places(matches["row"])
             fingerprint_files.write_records(out, matches, query_id=query_ids, id=ids)
         except KeyboardInterrupt:
             kept = f"{progress.rows:,} of {source.rows:,} rows are done; the same command goes on from there"
@@ -163,6 +173,8 @@ def _to_terminal(
                 columns["query_id"] = queries.ids[columns["query"]]
             if (ids := source.ids(columns["row"])) is not None:
                 columns["id"] = ids
+            columns["query"] = queries.places(columns["query"])
+            columns["row"] = source.places(columns["row"])
             fingerprint_files.write_csv(sys.stdout, columns, header=False)
             shown.update(found.rows, len(found.matches))
 

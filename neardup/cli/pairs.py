@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neardup.cli.match import add_distance, add_out, add_threads
+from neardup.cli.match import add_distance, add_out, add_threads, tell_left_out
 from neardup.cli.progress import QUIET_SECONDS, interruptible
 from neardup.collection import fingerprint_files
 from neardup.collection.pairs import pairs
@@ -36,6 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out:
         fingerprint_files.check_output(arguments.out, arguments.file)
     source = fingerprint_files.open_fingerprints(arguments.file)
+    tell_left_out(arguments.file, len(source.without))
     with interruptible("nothing is written"):
         parts = list(source.chunks(0, max(1, source.rows)))
         values = np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
@@ -46,6 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
             on_progress=_progress(arguments.file.name),
         )
         first_ids, second_ids = source.ids(found["first"]), source.ids(found["second"])
+        found["first"], found["second"] = source.places(found["first"]), source.places(found["second"])
         if arguments.out:
             fingerprint_files.write_records(arguments.out, found, first_id=first_ids, second_id=second_ids)
         else:

@@ -5,7 +5,7 @@ Fingerprints stand in one of two kinds of file:
 
 - a ``.npy`` file: uint64, shape (n,), mapped into memory and never read as a whole;
 - a Parquet file: column ``hash_value``, 64 bits signed or unsigned, and an optional column ``id`` of whole
-  numbers.
+  numbers. A row whose fingerprint is null, such as that of a page without words, is left out.
 
 Queries may also be an ``.npz`` file with ``values`` and ``weak_bits``. In Parquet, queries may have a column
 ``weak_bits`` of 48 bytes each, as :meth:`neardup.fingerprint.simhash.Fingerprint.pack_weak_bits` writes them.
@@ -44,6 +44,7 @@ _AT_ONCE = 1 << 16
 _PACKED = 2 * WEAK_BITS_STORED
 
 _ZIP = b"PK\3\4"
+_NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +52,37 @@ class Queries:
     """Queries read from a file.
 
     ``values``: uint64, (m,); ``weak_bits``: uint8, (m, 48), or None; ``ids``: int64, (m,), or None.
+    ``without``: the rows of the file that have no fingerprint, and are no queries; int64, rising.
     """
 
     values: npt.NDArray[np.uint64]
     weak_bits: npt.NDArray[np.uint8] | None
     ids: npt.NDArray[np.int64] | None
+    without: npt.NDArray[np.int64]
+
+    def places(self, queries: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The rows of the file that some queries stand in."""
+        return _places(queries, self.without)
 
 
 class Fingerprints(Protocol):
-    """A file of fingerprints, read from front to back."""
+    """A file of fingerprints, read from front to back. Rows without a fingerprint do not count as rows."""
 
     @property
     def rows(self) -> int: ...
+
+    @property
+    def without(self) -> npt.NDArray[np.int64]:
+        """The rows of the file that have no fingerprint; int64, rising."""
 
     def chunks(self, start: int, size: int) -> Iterator[npt.NDArray[np.uint64]]:
         """Fingerprints from row ``start`` on, ``size`` at a time, the last fewer."""
 
     def ids(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
         """The ids of some rows, or None if the file has none."""
+
+    def places(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The numbers that rows have in the file, where those without a fingerprint count as well."""
 
 
 class ArrayFingerprints:
@@ -77,6 +91,7 @@ class ArrayFingerprints:
     def __init__(self, values: npt.NDArray[np.uint64], name: str = "the array of fingerprints") -> None:
         self._values = as_fingerprints(values, name)
         self.rows = len(self._values)
+        self.without = _NONE
 
     def chunks(self, start: int, size: int) -> Iterator[npt.NDArray[np.uint64]]:
         for first in range(start, self.rows, size):
@@ -84,6 +99,9 @@ class ArrayFingerprints:
 
     def ids(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
         return None
+
+    def places(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return rows
 
 
 class ParquetFingerprints:
@@ -99,7 +117,17 @@ class ParquetFingerprints:
             self._ends = np.cumsum(
                 [groups.row_group(i).num_rows for i in range(groups.num_row_groups)], dtype=int
             )
-            self.rows = int(groups.num_rows)
+            self._all_rows = int(groups.num_rows)
+            may_lack = _may_lack(groups, "hash_value")
+        self.without = self._rows_without() if may_lack else _NONE
+        self.rows = self._all_rows - len(self.without)
+
+    def _rows_without(self) -> npt.NDArray[np.int64]:
+        found, first = [_NONE], 0
+        for column in self._columns("hash_value", 0, 1 << 20):
+            found.append(first + _nulls(column))
+            first += len(column)
+        return np.concatenate(found)
 
     def _columns(self, name: str, start: int, size: int) -> Iterator[Any]:
         """Arrow columns of at most ``size`` rows, from row ``start`` on; reads no row group before it.
@@ -109,7 +137,7 @@ class ParquetFingerprints:
         first = int(np.searchsorted(self._ends, start, side="right"))
         skipped = start - (int(self._ends[first - 1]) if first else 0)
         groups = list(range(first, len(self._ends)))
-        left = self.rows - start
+        left = self._all_rows - start
         with reading_parquet(self._path):
             for batch in self._file.iter_batches(batch_size=size, row_groups=groups, columns=[name]):
                 column = batch.column(0)
@@ -120,12 +148,14 @@ class ParquetFingerprints:
                 if len(column):
                     yield column
             if left:
-                raise ValueError(f"{self.rows} rows by its footer, but {self.rows - left} by column {name}")
+                read = self._all_rows - left
+                raise ValueError(f"{self._all_rows} rows by its footer, but {read} by column {name}")
 
     def chunks(self, start: int, size: int) -> Iterator[npt.NDArray[np.uint64]]:
         waiting: list[npt.NDArray[np.uint64]] = []
-        for column in self._columns("hash_value", start, size):
-            values = _column_of_fingerprints(column, self._path)
+        first = int(self.places(np.array([start]))[0]) if start < self.rows else self._all_rows
+        for column in self._columns("hash_value", first, size):
+            values = _column_of_fingerprints(column.drop_null(), self._path)
             while sum(map(len, waiting)) + len(values) >= size:
                 room = size - sum(map(len, waiting))
                 yield np.concatenate([*waiting, values[:room]])
@@ -138,6 +168,7 @@ class ParquetFingerprints:
     def ids(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
         if "id" not in self._names:
             return None
+        rows = self.places(rows)
         found = np.empty(len(rows), dtype=np.int64)
         order = np.argsort(rows, kind="stable")
         at, first = 0, 0
@@ -146,6 +177,9 @@ class ParquetFingerprints:
             found[order[at:end]] = _column_of_ids(column, self._path)[rows[order[at:end]] - first]
             at, first = end, first + len(column)
         return found
+
+    def places(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return _places(rows, self.without)
 
 
 def open_fingerprints(path: Path) -> Fingerprints:
@@ -162,18 +196,18 @@ def read_queries(path: Path, weak_bits: Path | None = None) -> Queries:
     ConfigurationError says what is wrong with a file.
     """
     packed: npt.NDArray[Any] | None = None
-    ids = None
+    ids, without = None, _NONE
     if path.suffix == ".npz":
         values, packed = _load_archive(path)
     elif path.suffix == ".parquet":
-        values, packed, ids = _load_parquet_queries(path)
+        values, packed, ids, without = _load_parquet_queries(path)
     else:
         values = _load_array(path)
-    source = path
-    if weak_bits is not None:
-        packed, source = _load_array(weak_bits), weak_bits
     made = as_fingerprints(values, str(path))
-    return Queries(made, None if packed is None else as_weak_bits(packed, len(made), str(source)), ids)
+    if weak_bits is not None:
+        beside = as_weak_bits(_load_array(weak_bits), len(made) + len(without), str(weak_bits))
+        return Queries(made, np.delete(beside, without, axis=0), ids, without)
+    return Queries(made, None if packed is None else as_weak_bits(packed, len(made), str(path)), ids, without)
 
 
 def as_fingerprints(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.uint64]:
@@ -262,12 +296,32 @@ def _need_column(path: Path, names: list[str], column: str) -> None:
         )
 
 
+def _may_lack(groups: Any, column: str) -> bool:
+    """Whether values of a column may be null, by what the footer of a Parquet file tells."""
+    of_column = [
+        found
+        for group in range(groups.num_row_groups)
+        for found in map(groups.row_group(group).column, range(groups.num_columns))
+        if found.path_in_schema == column
+    ]
+    counts = [one.statistics.null_count if one.is_stats_set else None for one in of_column]
+    return any(count is None or count > 0 for count in counts)
+
+
+def _nulls(column: Any) -> npt.NDArray[np.int64]:
+    """The places of nulls in an Arrow column."""
+    return np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _places(rows: npt.NDArray[np.int64], without: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """What rows are called where those that are left out count as well."""
+    before = without - np.arange(len(without))  # how many rows with a fingerprint stand in front of each
+    return rows + np.searchsorted(before, rows, side="right")
+
+
 def _column_of_fingerprints(column: Any, path: Path) -> npt.NDArray[np.uint64]:
-    if str(column.type) not in {"uint64", "int64"} or column.null_count:
-        raise ConfigurationError(
-            f"{path}: column hash_value must be int64 or uint64 without nulls, not {column.type} with"
-            f" {column.null_count} nulls"
-        )
+    if str(column.type) not in {"uint64", "int64"}:
+        raise ConfigurationError(f"{path}: column hash_value must be int64 or uint64, not {column.type}")
     values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     # The databases' signed form has the same bits.
     return values.view(np.uint64)
@@ -285,7 +339,10 @@ def _column_of_ids(column: Any, path: Path) -> npt.NDArray[np.int64]:
 
 def _load_parquet_queries(
     path: Path,
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint8] | None, npt.NDArray[np.int64] | None]:
+) -> tuple[
+    npt.NDArray[np.uint64], npt.NDArray[np.uint8] | None, npt.NDArray[np.int64] | None, npt.NDArray[np.int64]
+]:
+    """Values, weak bits, ids, and the rows that have no fingerprint and are left out."""
     file = _open_parquet(path)
     with reading_parquet(path):
         names: list[str] = file.schema_arrow.names
@@ -293,10 +350,13 @@ def _load_parquet_queries(
         table = file.read(
             columns=[n for n in ("hash_value", "weak_bits", "id") if n in names]
         ).combine_chunks()
+        without = _nulls(table.column("hash_value"))
+        table = table.filter(table.column("hash_value").is_valid())
         columns = {n: table.column(n).combine_chunks() for n in table.column_names}
         values = _column_of_fingerprints(columns["hash_value"], path)
         packed = _column_of_weak_bits(columns["weak_bits"], path) if "weak_bits" in columns else None
-        return values, packed, _column_of_ids(columns["id"], path) if "id" in columns else None
+        ids = _column_of_ids(columns["id"], path) if "id" in columns else None
+        return values, packed, ids, without
 
 
 def _column_of_weak_bits(column: Any, path: Path) -> npt.NDArray[np.uint8]:

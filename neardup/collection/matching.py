@@ -124,7 +124,9 @@ def match(
     source = ArrayFingerprints(file) if isinstance(file, np.ndarray) else open_fingerprints(Path(file))
     matcher = Matcher(queries, weak_bits, source.rows, options or Options())
     parts = [found.matches for found in matcher.run(source)]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=MATCH)
+    found = np.concatenate(parts) if parts else np.empty(0, dtype=MATCH)
+    found["row"] = source.places(found["row"])
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -445,6 +445,60 @@ class TestCommands:
             with pytest.raises(ConfigurationError, match=message):
                 read_queries(files / "bad.parquet")
 
+    def test_rows_without_a_fingerprint_are_left_out(
+        self, files: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra neardup[parquet]")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        for name, array, seed in (("q", "queries", 1), ("f", "file", 2)):
+            values, weak = np.load(files / f"{array}.npy"), np.load(files / "weak.npy")
+            absent = np.random.default_rng(seed).random(len(values)) < 0.3
+            absent[[0, 1, 5]] = True
+            table = arrow.table(
+                {
+                    "hash_value": arrow.array(values, mask=absent),
+                    "id": np.arange(len(values)) + 1000,
+                    "weak_bits": [
+                        None if gone else weak[at % len(weak)].tobytes() for at, gone in enumerate(absent)
+                    ],
+                }
+            )
+            parquet.write_table(table, files / f"{name}.parquet", row_group_size=90)
+            np.save(files / f"{name}_there.npy", np.flatnonzero(~absent))
+        queries_there, there = (set(np.load(files / f"{name}_there.npy").tolist()) for name in "qf")
+        source = open_fingerprints(files / "f.parquet")
+        values = np.load(files / "file.npy")[sorted(there)]
+        for start, size in ((0, 100), (0, 7), (250, 90), (len(there), 7)):
+            chunks = list(source.chunks(start, size))
+            assert np.array_equal(np.concatenate([values[:0], *chunks]), values[start:])
+            assert {len(chunk) for chunk in chunks[:-1]} <= {size}
+        wanted = [one for one in expected(files) if one[0] in queries_there and one[1] in there]
+        assert len(wanted) > 10
+
+        for beside in ([], ["--weak-bits", "weak.npy"]):
+            words = ["match", "q.parquet", "f.parquet", "--exact", "--all", "--chunk", "50", *beside]
+            capsys.readouterr()
+            assert main(command(files, *words, "--out", "out.parquet")) == 0
+            told = capsys.readouterr().err
+            assert f"f.parquet: {700 - len(there)} rows without a fingerprint left out" in told
+            assert "q.parquet: " in told
+            found = parquet.read_table(files / "out.parquet").to_pydict()
+            columns = (found[name] for name in ("query", "row", "distance"))
+            assert sorted(zip(*columns, strict=True)) == wanted
+            assert found["query_id"] == [query + 1000 for query in found["query"]]
+            assert found["id"] == [row + 1000 for row in found["row"]]
+            assert main(command(files, *words)) == 0
+            assert sorted(row[:3] for row in rows_of(capsys.readouterr().out)) == wanted
+        rows = match(np.load(files / "queries.npy"), files / "f.parquet", options=Options(exact=True))["row"]
+        assert set(rows.tolist()) <= there
+
+        assert main(command(files, "pairs", "f.parquet")) == 0
+        said = capsys.readouterr()
+        assert "rows without a fingerprint left out" in said.err
+        pairs = [row[:3] for row in rows_of(said.out)]
+        among = [sorted(there)[at] for at in range(len(there))]
+        assert pairs == [(among[a], among[b], distance) for a, b, distance in all_pairs(values, 3)]
+
     def test_parquet_that_is_damaged_behind_its_footer(self, files: Path) -> None:
         arrow = pytest.importorskip("pyarrow", reason="needs the extra neardup[parquet]")
         parquet = pytest.importorskip("pyarrow.parquet")
