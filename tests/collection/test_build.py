@@ -383,6 +383,25 @@ class TestInputs:
         assert told["pages"] == 1
         assert told["skipped"] == {"damaged": 2, "no_content": 1, "no_url": 1}
 
+    def test_one_row_of_another_type_is_named(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = tmp_path / "a.jsonl"
+        path.write_text('{"url": 7, "text": "t"}\n{"url": "u", "text": {}}\n{"url": "u", "text": "t"}\n')
+
+        assert len(built(tmp_path / "out", path)) == 1
+        said = capsys.readouterr().err
+        assert f"{path}, 0: no_url (url is int, not text)" in said
+        assert "no_content (text is dict, not text)" in said
+
+    def test_text_of_another_type_costs_no_html(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.parquet"
+        columns = {"url": ["u"], "html": ["<p>words of a page"], "text": [b"t"]}
+        dictionary = {name: pa.array(values).dictionary_encode() for name, values in columns.items()}
+        pq.write_table(pa.table(dictionary), path)
+
+        assert len(built(tmp_path / "out", path)) == 1
+
     def test_wrong_inputs_are_refused_by_name(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -393,11 +412,27 @@ class TestInputs:
         assert "it has link, body" in said
         said = fails(capsys, tmp_path / "out", table, "--url-column", "link")
         assert "neither a column 'html'" in said
+        unfit: list[tuple[dict[str, list[object]], str]] = [
+            ({"url": [7], "html": ["<p>"]}, "has int64 in the column 'url', not text (--url-column)"),
+            ({"url": ["u"], "text": [b"t"]}, "has bytes in the column 'text', not text (--text-column)"),
+            ({"url": ["u"], "text": [{"a": 1}]}, "has struct<a: int64> in the column 'text', not text"),
+            ({"url": ["u"], "html": [None], "text": [True]}, "has bool in the column 'text', not text"),
+            (
+                {"url": ["u"], "html": [1.5], "text": ["t"]},
+                "has double in the column 'html', not text or bytes",
+            ),
+        ]
+        for columns, message in unfit:
+            pq.write_table(pa.table(columns), table)
+            assert f"t.parquet {message}" in fails(capsys, tmp_path / "out", table)
         table.write_bytes(table.read_bytes()[:50])
         assert "not a Parquet file, or is damaged" in fails(capsys, tmp_path / "out", table)
         lines = tmp_path / "l.jsonl"
         lines.write_text("no json\n")
         assert "no JSON object a line" in fails(capsys, tmp_path / "out", lines)
+        lines.write_text('{"url": 7, "html": "<p>"}\n{"url": 8, "html": "<p>"}\n')
+        told = "l.jsonl has int in the column 'url', not text (--url-column)"
+        assert told in fails(capsys, tmp_path / "out", lines)
         other = tmp_path / "x.txt"
         other.write_text("words")
         assert "x.txt is none of WARC" in fails(capsys, tmp_path / "out", other)

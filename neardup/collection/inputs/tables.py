@@ -57,6 +57,9 @@ _BEFORE_ITEM = re.compile(rb"(?=<item[\s>])")
 _LINES_LOOKED_AT = 1000
 """Lines of which one must be an object, so that a file is a feed that is damaged, and nothing else."""
 
+_TEXT, _BYTES, _NOTHING = "text", "bytes", "nothing"
+"""Types of columns; those of others have their own names."""
+
 _OF_PARQUET = (OSError, *OF_ARROW)
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, csv.Error, etree.XMLSyntaxError, RecursionError)
 
@@ -84,11 +87,25 @@ class Names:
             return None
         return Unreadable(Why.NO_COLUMNS, f"has {lacks}; it has {there}")
 
+    def unfit(self, found: Mapping[str, str]) -> Unreadable | None:
+        """What stands for a table that has values of other types than pages have; None: it has pages.
+
+        ``found``: the types of its columns, ``_TEXT``, ``_BYTES``, ``_NOTHING`` or any other name.
+        """
+        wanted = {self.url: ("url", [_TEXT]), self.html: ("html", [_TEXT, _BYTES])}
+        if found.get(self.html, _NOTHING) == _NOTHING:  # else rows with HTML are pages
+            wanted[self.text] = ("text", [_TEXT])
+        for column, (of, types) in wanted.items():
+            if (kind := found.get(column, _NOTHING)) not in {_NOTHING, *types}:
+                detail = f"has {kind} in the column {column!r}, not {' or '.join(types)} (--{of}-column)"
+                return Unreadable(Why.NO_COLUMNS, detail)
+        return None
+
     def record(self, place: int, row: Mapping[str, Any]) -> Record:
         """A row as a page."""
         url, html, text = row.get(self.url), row.get(self.html), row.get(self.text)
         if not isinstance(url, str) or not url:
-            return Skipped(place, Why.NO_URL)
+            return Skipped(place, Why.NO_URL, _other_than_text(self.url, url))
         origin = Origin(place=place, url=url, date=_date(row.get(self.date)))
         # CSV has an empty cell where there is nothing.
         has_html = isinstance(html, str | bytes) and len(html) > 0 and not html.isspace()
@@ -99,7 +116,7 @@ class Names:
             return Page(origin, 200, b"Content-Type: text/html; charset=utf-8", body)
         if isinstance(html, bytes):
             return Page(origin, 200, b"Content-Type: text/html", html)
-        return Skipped(place, Why.NO_CONTENT)
+        return Skipped(place, Why.NO_CONTENT, _other_than_text(self.text, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +162,28 @@ class JsonLines:
             return bool(file.read(_BEGINNING).lstrip().startswith(b"["))
 
     def missing(self) -> Unreadable | None:
-        """What stands for a file that is no feed: none of its first lines is an object, or has a page."""
+        """What stands for a file that is no feed: none of its first lines is an object, or may be a page."""
         damage: str | None = None
+        unfit: Unreadable | None = None
         with _open(self.path, packed=self.packed) as file:
             try:
                 for line in islice(iter(lambda: file.readline(MOST_BYTES), b""), _LINES_LOOKED_AT):
                     if text := line.strip(_NOT_OF_LINES):
                         found = _object(text)
-                        if isinstance(found, dict):
-                            return self.names.missing(found)
-                        damage = damage or found
+                        if not isinstance(found, dict):
+                            damage = damage or found
+                            continue
+                        if unfit is None and (missing := self.names.missing(found)):
+                            return missing
+                        types = {name: _type_of(value) for name, value in found.items()}
+                        if (problem := self.names.unfit(types)) is None:
+                            return None
+                        unfit = unfit or problem
             except _DAMAGE as exc:
                 damage = damage or str(exc)
-        return None if damage is None else Unreadable(Why.DAMAGED, f"has no JSON object a line: {damage}")
+        if unfit is not None or damage is None:
+            return unfit
+        return Unreadable(Why.DAMAGED, f"has no JSON object a line: {damage}")
 
     def _record(self, place: int, line: bytes) -> Record:
         found = _object(line)
@@ -236,7 +262,8 @@ class ParquetTable:
         parquet = arrow_module("pyarrow.parquet", path)
         try:
             with parquet.ParquetFile(path) as file:
-                if missing := names.missing(file.schema_arrow.names):
+                types = {field.name: _name_of_type(field.type, path) for field in file.schema_arrow}
+                if missing := names.missing(list(types)) or names.unfit(types):
                     return missing
                 ends = [0]
                 for number in range(file.metadata.num_row_groups):
@@ -283,6 +310,29 @@ class ParquetTable:
                 for at, row in enumerate(rows, place):
                     yield self.names.record(at, row)
             place += lost
+
+
+def _name_of_type(of: Any, path: Path) -> str:
+    """What :meth:`Names.unfit` calls an Arrow type."""
+    kinds = arrow_module("pyarrow.types", path)
+    of = of.value_type if kinds.is_dictionary(of) else of
+    if kinds.is_null(of):
+        return _NOTHING
+    if kinds.is_string(of) or kinds.is_large_string(of) or kinds.is_string_view(of):
+        return _TEXT
+    if "binary" in str(of):
+        return _BYTES
+    return str(of)
+
+
+def _type_of(value: object) -> str:
+    """What :meth:`Names.unfit` calls the type of a value in JSON."""
+    return _TEXT if isinstance(value, str) else _NOTHING if value is None else type(value).__name__
+
+
+def _other_than_text(column: str, value: object) -> str:
+    """Why a value is not taken for text; empty: it is text, or nothing."""
+    return "" if value is None or isinstance(value, str) else f"{column} is {type(value).__name__}, not text"
 
 
 def _object(line: bytes) -> dict[str, Any] | str:
