@@ -106,6 +106,7 @@ def _told(built: Built) -> dict[str, object]:
         "pages": built.pages,
         "links": built.links,
         "revisits": built.revisits,
+        "undated": built.undated,
         "skipped": dict(sorted(built.skipped.items())),
         "examples": [
             {"file": name, "place": place, "reason": why, "detail": detail}
@@ -121,6 +122,8 @@ def _show(folder: Path, built: Built) -> None:
     print(f"{folder}: {number(built.pages, 'page')} and {number(built.links, 'link')} of {inputs}")
     if built.revisits:
         print(f"{built.revisits:,} of the pages are revisits of others")
+    if built.undated:
+        print(f"{number(built.undated, 'page')} with a date that cannot be read: without a date here")
     if not built.skipped:
         return
     print("Records skipped, by reason")

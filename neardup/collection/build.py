@@ -96,12 +96,14 @@ class Note:
     """What is kept with a part that is done.
 
     ``first`` is the place of its first record. ``next`` is that of the first record after it. ``examples``
-    are place, reason and detail of some records that were skipped.
+    are place, reason and detail of some records that were skipped. ``undated``: pages whose dates cannot be
+    read.
     """
 
     first: int = 0
     next: int = 0
     pages: int = 0
+    undated: int = 0
     links: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     examples: list[tuple[int, str, str]] = field(default_factory=list)
@@ -133,6 +135,11 @@ class Built:
     @property
     def links(self) -> int:
         return sum(note.links for notes in self.notes.values() for note in notes)
+
+    @property
+    def undated(self) -> int:
+        """How many pages have dates that cannot be read."""
+        return sum(note.undated for notes in self.notes.values() for note in notes)
 
     @property
     def skipped(self) -> Counter[str]:
@@ -506,6 +513,7 @@ class _Builder:
             targets = [_storable(link) for link in targets]
         writer.links(page_id, targets, led_to.values())
         note.pages += 1
+        note.undated += origin.undated
         note.links += len(led_to)
         return None
 

@@ -383,6 +383,20 @@ class TestInputs:
         assert told["pages"] == 1
         assert told["skipped"] == {"damaged": 2, "no_content": 1, "no_url": 1}
 
+    def test_dates_that_cannot_be_read_are_counted(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = tmp_path / "a.jsonl"
+        dates: list[Any] = ["2024-01-02", None, "", "yesterday", {}, 1e99, "03/04/2024"]
+        rows_of = [{"url": f"http://a.example/{n}", "text": "t", "date": d} for n, d in enumerate(dates)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows_of))
+
+        found = built(tmp_path / "out", path)
+        assert [row["date"] is not None for row in found] == [True] + 6 * [False]
+        assert "\n4 pages with a date that cannot be read: without a date here\n" in capsys.readouterr().out
+        assert build(tmp_path / "out", path, "--format", "json") == 0
+        assert json.loads(capsys.readouterr().out)["undated"] == 4
+
     def test_one_row_of_another_type_is_named(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

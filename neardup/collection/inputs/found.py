@@ -68,7 +68,8 @@ class Capture(NamedTuple):
 class Origin:
     """Where a page comes from. ``place`` is an offset in bytes or the number of a row, and rises.
 
-    ``capture`` is what a record of an archive has, and nothing else.
+    ``capture`` is what a record of an archive has, and nothing else. ``undated``: it has a date that
+    cannot be read.
     """
 
     place: int
@@ -76,6 +77,7 @@ class Origin:
     date: datetime | None = None
     ip: str | None = None
     capture: Capture | None = None
+    undated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

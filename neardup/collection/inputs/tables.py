@@ -106,7 +106,10 @@ class Names:
         url, html, text = row.get(self.url), row.get(self.html), row.get(self.text)
         if not isinstance(url, str) or not url:
             return Skipped(place, Why.NO_URL, _other_than_text(self.url, url))
-        origin = Origin(place=place, url=url, date=_date(row.get(self.date)))
+        given = row.get(self.date)
+        date = _date(given)
+        undated = date is None and given is not None and given != ""
+        origin = Origin(place=place, url=url, date=date, undated=undated)
         # CSV has an empty cell where there is nothing.
         has_html = isinstance(html, str | bytes) and len(html) > 0 and not html.isspace()
         if isinstance(text, str) and not has_html:
