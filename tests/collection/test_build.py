@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -396,6 +397,13 @@ class TestInputs:
         assert "\n4 pages with a date that cannot be read: without a date here\n" in capsys.readouterr().out
         assert build(tmp_path / "out", path, "--format", "json") == 0
         assert json.loads(capsys.readouterr().out)["undated"] == 4
+
+    def test_days_of_parquet_are_dates(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.parquet"
+        pq.write_table(pa.table({"url": ["u"], "text": ["t"], "date": [date(2024, 1, 2)]}), path)
+
+        (row,) = built(tmp_path / "out", path)
+        assert row["date"] == datetime(2024, 1, 2, tzinfo=UTC)
 
     def test_one_row_of_another_type_is_named(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

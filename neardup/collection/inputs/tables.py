@@ -9,7 +9,7 @@ import re
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -107,9 +107,9 @@ class Names:
         if not isinstance(url, str) or not url:
             return Skipped(place, Why.NO_URL, _other_than_text(self.url, url))
         given = row.get(self.date)
-        date = _date(given)
-        undated = date is None and given is not None and given != ""
-        origin = Origin(place=place, url=url, date=date, undated=undated)
+        found = _date(given)
+        undated = found is None and given is not None and given != ""
+        origin = Origin(place=place, url=url, date=found, undated=undated)
         # CSV has an empty cell where there is nothing.
         has_html = isinstance(html, str | bytes) and len(html) > 0 and not html.isspace()
         if isinstance(text, str) and not has_html:
@@ -447,6 +447,8 @@ def _date(value: Any) -> datetime | None:
             value = datetime.fromisoformat(value)
         elif isinstance(value, int | float):
             value = datetime.fromtimestamp(value, UTC)
+        elif isinstance(value, date) and not isinstance(value, datetime):  # a day, as Parquet has it
+            value = datetime(value.year, value.month, value.day, tzinfo=UTC)
     except (ValueError, OverflowError, OSError):
         return None
     if not isinstance(value, datetime):
