@@ -186,7 +186,7 @@ def _overview(
         sum(between.duplicates for between in across_hosts),
         sum(between.duplicates for between in across_domains),
     )
-    columns = (*_SHARE, "exact_duplicates", "too_short", "clusters", "cross_host", "cross_domain")
+    columns = (*_SHARE, "same_fingerprint", "too_short", "clusters", "cross_host", "cross_domain")
     return Section("overview", "All pages", columns, [row])
 
 

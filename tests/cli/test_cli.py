@@ -89,6 +89,13 @@ class TestReport:
         assert report["by_crawl"][0]["links_withheld"] == 0
         assert report["clusters"][0]["duplicates"] == 3
 
+    def test_the_same_fingerprint_is_not_called_an_exact_duplicate(self, output: Output) -> None:
+        report = output.json("report")
+
+        (of_distance_0,) = [row for row in report["by_distance"] if row["distance"] == 0]
+        assert report["overview"][0]["same_fingerprint"] == of_distance_0["duplicates"]
+        assert of_distance_0["least_resemblance"] < 1.0
+
     def test_csv_says_the_same(self, output: Output) -> None:
         report = output.json("report")
         rows = list(csv.DictReader(io.StringIO(output.of("report", "--format", "csv"))))
