@@ -14,7 +14,7 @@ no page has that the cluster has led to (numbers aside)
 another duplicate of a page that the cluster has led to            stays
 ``OFTEN`` times at most, as old versions and mirrors do
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
-any of the next two, a few steps from a page that did not wait     stays, unless the page has many new links
+any of the next two, near to a page that did not wait              stays, see ``neardup.scrapy.links``
 another duplicate without new links                                rises by 1/2
 any other duplicate                                                rises by 1
 =================================================================  ==========================================

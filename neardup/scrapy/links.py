@@ -93,9 +93,10 @@ BETWEEN_BANDS = 1_000
 _OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, BAND, PREDICTED, AUDITED, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
 
-_NEAR = 4
+_NEAR = 3
 """Near-alike pages no farther than this are no sign of an endless space if they have few new links. These are
-at most 15 for each way in: a station of a list, its day, its week and its month, say.
+at most 7 for each way in: the day, the week and the month of a station of a list, say. All pages without new
+links that one page leads to are near, too.
 """
 
 _FEW_LINKS = 8
@@ -473,9 +474,15 @@ class PageLinks:
             of = verdict.page_stood_for
             assert of is not None
             led = endless.compare(cluster, of, text(), new_links=bool(self._new), url=self._response.url)
-            if led in {Led.NOTHING, Led.LEAF} and self._far <= _NEAR and len(self._new) <= _FEW_LINKS:
+            if self._is_near(led):
                 led = Led.LITTLE
         return cluster if endless.led(cluster, led) else None
+
+    def _is_near(self, led: Led) -> bool:
+        """Whether this page is too near to one that did not wait to be a sign of an endless space."""
+        if led is Led.LEAF and self._response.meta.get(CHAIN) == 0:
+            return True
+        return led in {Led.NOTHING, Led.LEAF} and self._far <= _NEAR and len(self._new) <= _FEW_LINKS
 
     def _is_link(self, request: Request) -> bool:
         """Whether a request for another page is a link to it: not a form, and not what completes an item."""

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from neardup.address import host_of, is_web
+from neardup.address import host_of, is_web, may_be_one_site
 from neardup.text.media import addresses
 
 if TYPE_CHECKING:
@@ -78,17 +78,18 @@ def title(root: etree._Element) -> str:
 
 
 def written_addresses(url: str, root: etree._Element) -> set[str]:
-    """The addresses of other hosts that stand in the text of a page, which are no part of its visible text.
+    """The addresses of other sites that stand in the text of a page, which are no part of its visible text.
 
     >>> from lxml import etree
-    >>> page = "<p>Read https://papers.example/1234, or www.papers.example/5 (from http://a.example/?sid=7).</p>"
-    >>> sorted(written_addresses("http://a.example/", etree.HTML(page)))
+    >>> page = "<p>Read https://papers.example/1234, or www.papers.example/5 (from http://www.shop.com/?sid=7).</p>"
+    >>> sorted(written_addresses("http://shop.com/", etree.HTML(page)))
     ['https://papers.example/1234', 'www.papers.example/5']
     """
     host = host_of(url)
     texts: Any = root.xpath(_WITH_ADDRESSES)
     found = (address[0] for text in texts for address in _WRITTEN.finditer(text))
-    return {address for address in found if host_of(address if "://" in address else f"//{address}") != host}
+    named = {address: host_of(address if "://" in address else f"//{address}") for address in found}
+    return {address for address, other in named.items() if not may_be_one_site(other, host)}
 
 
 def data(root: etree._Element) -> list[str]:

@@ -239,7 +239,7 @@ def _of_directory(
     value: str, before: tuple[str, ...], segment: str, after: tuple[str, ...], left: Reduced
 ) -> Place:
     """The slot of a directory that another one may stand for."""
-    key = hash((Slot.SEGMENT, value, left.origin, before, after, left.parameters))
+    key = hash((Slot.SEGMENT, left.origin, before, after, left.parameters))
     prefix = "/".join(["", *before])[:MOST_VALUE]
     at = f"{prefix}/{segment}"
     chain = _chain(Slot.SEGMENT, value, prefix, at, f"{at}/{after[0][:MOST_VALUE]}")

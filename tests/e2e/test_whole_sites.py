@@ -263,7 +263,7 @@ class TestEndlessSpaces:
 class TestShortWays:
     @pytest.mark.parametrize("action", KEEPING)
     def test_many_below_a_list(self, action: str, addon: dict[str, Any]) -> None:
-        """Each is a few pages long, so that no page is far from the list."""
+        """Each way is a few pages long, so that no page is far from the list."""
         settings = addon | KEEPING[action] | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER}
 
         loses_nothing(Stations(3 * ENDLESS_AFTER), settings)

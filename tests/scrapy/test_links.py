@@ -25,6 +25,7 @@ from neardup.scrapy.links import (
     CHAIN,
     CLUSTER,
     DEFERRED,
+    FAR,
     LONGEST_CHAIN,
     REPEATED,
     Links,
@@ -478,3 +479,42 @@ def test_a_page_object_of_the_page_itself_is_no_value_that_is_handed_on() -> Non
     request = Request(own.url, cb_kwargs={"page": own, "listing": other})
 
     assert values_carried(request) == ["cb_kwargs 'listing'"]
+
+
+class TestNearPages:
+    """A few steps from a page that did not wait, it counts for nothing that a request has led to a copy."""
+
+    @pytest.mark.parametrize(
+        ("chain", "far", "new_links", "counts"),
+        [
+            (0, 1, 1, False),
+            (2, 3, 1, False),
+            (2, 3, 8, False),
+            (3, 4, 1, True),
+            (0, 1, 9, True),
+            (0, 50, 0, False),
+            (1, 3, 0, False),
+            (1, 4, 0, True),
+        ],
+    )
+    def test_by_the_steps_and_the_new_links(
+        self, links: Links, chain: int, far: int, new_links: int, *, counts: bool
+    ) -> None:
+        exhausted: list[int | None] = []
+        for visit in range(30):
+            page = PageLinks(links, response({CLUSTER: 1, CHAIN: chain, FAR: far}), DUPLICATE)
+            for link in range(new_links):
+                assert page.lets_pass(Request(f"http://shop.example/{visit}/{link}")) or exhausted
+            exhausted += [page.finish(lambda: "what all of these pages say")]
+
+        assert (1 in exhausted) == counts
+
+    def test_a_step_is_the_place_among_the_new_links(self, links: Links) -> None:
+        requests = [Request(f"http://shop.example/{name}") for name in "abc"]
+        first = PageLinks(links, response(), DUPLICATE)
+        assert all(first.lets_pass(request) for request in requests)
+        further = PageLinks(links, response(requests[1].meta), DUPLICATE)
+        below = Request("http://shop.example/below")
+        assert further.lets_pass(below)
+
+        assert [request.meta[FAR] for request in (*requests, below)] == [1, 2, 3, 3]

@@ -51,6 +51,12 @@ PLANTED_BY_NAME: dict[str, tuple[Slot, Callable[[int, int], str]]] = {
         Slot.SEGMENT,
         lambda item, variant: f"{SITE}/v{variant}/d{item % 3}/lib-{variant}/page{item}",
     ),
+    "number three times": (
+        Slot.SEGMENT,
+        lambda item, variant: (
+            f"{SITE}/v{variant + 5}/d{item % 3}/lib-{variant + 5}/for-{variant + 5}/page{item}"
+        ),
+    ),
     "matrix": (Slot.PARAMETER, lambda item, variant: f"{SITE}/d{item % 3}/{item};jsessionid={variant}"),
 }
 
