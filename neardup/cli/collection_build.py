@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> None:
         show_json(_told(built))
     else:
         _show(arguments.out, built)
-    tell_outdated(arguments.out, built.outdated)
+    tell_outdated(arguments.out)
     if unread := built.unread:
         inputs = f"{len(unread):,} of {number(len(built.notes), 'input')}"
         complain(

@@ -29,7 +29,6 @@ from neardup.collection.cleaning.work import Way, Work
 from neardup.collection.collected_ranks import ranks_file
 from neardup.collection.dataset import identity as identity_of
 from neardup.collection.dataset import locked, open_collection, page_files, read_state
-from neardup.collection.results import outdated
 from neardup.collection.resume import identify
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
@@ -164,7 +163,7 @@ def run(arguments: argparse.Namespace) -> None:
             with interruptible("some pages are back; the same command puts back the others"):
                 files = applying.undo(collection)
             print(f"{collection.folder}: all pages are back, in {number(files, 'file')}")
-            tell_outdated(collection.folder, outdated(collection))
+            tell_outdated(collection.folder)
         elif arguments.apply:
             _apply(collection, arguments)
         else:
@@ -174,7 +173,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _apply(collection: Collection, arguments: argparse.Namespace) -> None:
     with interruptible("the same command goes on; --undo puts back what is taken out"):
         applied = applying.apply(collection, Way(arguments.apply), arguments.verify)
-    tell_outdated(collection.folder, outdated(collection))
+    tell_outdated(collection.folder)
     if arguments.format == "json":
         show_json(asdict(applied))
         return

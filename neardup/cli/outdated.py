@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neardup.cli.output import complain
+from neardup.collection.results import outdated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 
-def tell_outdated(folder: Path, verbs: Iterable[str]) -> None:
-    """``verbs``: the commands whose results were put aside."""
-    for verb in verbs:
+def tell_outdated(folder: Path) -> None:
+    """Name the commands whose results in the folder of a collection were put aside."""
+    for verb in outdated(folder):
         complain(
             f"what neardup collection {verb} found is of the pages before, and was put into"
             f" {folder / 'outdated'}; run it again"

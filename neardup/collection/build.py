@@ -120,13 +120,11 @@ class Note:
 class Built:
     """What a collection holds: by input in their order, its name and the notes of its parts and its revisits.
 
-    ``revisits``: pages that are revisits of others. ``outdated``: the commands whose results are of the pages
-    of before, and were put aside.
+    ``revisits``: pages that are revisits of others.
     """
 
     notes: dict[str, list[Note]]
     revisits: int
-    outdated: list[str]
 
     @property
     def pages(self) -> int:
@@ -199,7 +197,7 @@ def build(
             for number, one in inputs.items()
         }
         _write(collection, inputs, names, complete=True)
-        return Built(notes, sum(note.pages for note in of_revisits.values()), results.outdated(collection))
+    return Built(notes, sum(note.pages for note in of_revisits.values()))
 
 
 def _opened(arguments: Sequence[str], names: Names, scheme: str) -> list[Opened]:

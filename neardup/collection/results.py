@@ -35,7 +35,7 @@ def known(collection: Collection, name: str) -> Path:
     if path.is_file():
         return path
     again = f"run neardup collection {_VERBS[name]} {collection.folder}"
-    if (aside := _aside(collection, name)).is_file():
+    if (aside := _aside(collection.folder, name)).is_file():
         raise ConfigurationError(
             f"{aside} is of the pages that {collection.folder} had before: {again} again"
         )
@@ -45,7 +45,7 @@ def known(collection: Collection, name: str) -> Path:
 def put_aside(collection: Collection, names: Iterable[str]) -> None:
     """Put results aside, because pages are about to change; OSError if that is not possible."""
     for name in names:
-        path, aside = path_of(collection, name), _aside(collection, name)
+        path, aside = path_of(collection, name), _aside(collection.folder, name)
         if path.is_file():
             aside.parent.mkdir(exist_ok=True)
             path.replace(aside)
@@ -53,17 +53,17 @@ def put_aside(collection: Collection, names: Iterable[str]) -> None:
 
 def renewed(collection: Collection, names: Iterable[str]) -> None:
     """Remove what was put aside of results that are there again; OSError if that is not possible."""
-    folder = _aside(collection, RANKS).parent
+    folder = _aside(collection.folder, RANKS).parent
     for name in names:
-        _aside(collection, name).unlink(missing_ok=True)
+        _aside(collection.folder, name).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
 
-def outdated(collection: Collection) -> list[str]:
-    """The commands whose results were put aside, and have to run again."""
-    return sorted({verb for name, verb in _VERBS.items() if _aside(collection, name).is_file()})
+def outdated(folder: Path) -> list[str]:
+    """The commands whose results in the folder of a collection were put aside, and have to run again."""
+    return sorted({verb for name, verb in _VERBS.items() if _aside(folder, name).is_file()})
 
 
-def _aside(collection: Collection, name: str) -> Path:
-    return collection.folder / "outdated" / name
+def _aside(folder: Path, name: str) -> Path:
+    return folder / "outdated" / name
