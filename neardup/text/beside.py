@@ -43,7 +43,10 @@ _ADDRESSES = frozenset({"@context", "@id", "target", "url", "urlTemplate"})
 _OF_REQUESTS = frozenset({"dateModified", "userInteractionCount"})
 """Names of JSON-LD whose values may be other ones at each request."""
 
-_WITH_ADDRESSES = "//text()[contains(., '://') or contains(., 'www.')][not(parent::script or parent::style)]"
+_WITH_ADDRESSES = (
+    "//text()[contains(., '://') or contains(translate(., 'W', 'w'), 'www.')]"
+    "[not(parent::script or parent::style)]"
+)
 _WRITTEN = re.compile(r"(?:\b[a-z][a-z0-9+.-]{1,15}://|\bwww\.)[^\s<>\"']*[^\s<>\"'.,:;!?)\]]", re.IGNORECASE)
 """An address in a text, without the signs after it."""
 

@@ -110,6 +110,7 @@ class TestPagesOfOneText:
             "<script type='application/ld+json'>{{'maker': '{maker}'}}</script>",
             "<p>The paper: https://papers.example.org/abs/{number}.</p>",
             "<p>More at www.{maker}.example.org</p>",
+            "<p>More at WWW.{maker}.EXAMPLE.ORG</p>",
             "<a href='mailto:{maker}@shop.example'>Ask</a>",
         ],
     )
