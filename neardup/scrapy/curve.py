@@ -14,6 +14,12 @@ class Curve:
     ...     curve.add(requests, unique=min(requests, 4))
     >>> curve.points
     [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 4), (6, 4)]
+
+    Pages that are judged again are found late, and without a request:
+
+    >>> curve.add(6, unique=5)
+    >>> curve.points[-2:]
+    [(5, 4), (6, 5)]
     """
 
     def __init__(self) -> None:
@@ -25,6 +31,8 @@ class Curve:
     def add(self, requests: int, unique: int) -> None:
         """Note what was found after so many requests; none of both ever falls."""
         self._last = requests, unique
+        if 0 < requests == self._points[-1][0]:
+            self._points[-1] = self._last
         if requests < self._points[-1][0] + self._step:
             return
         self._points.append(self._last)

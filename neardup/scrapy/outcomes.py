@@ -80,7 +80,7 @@ class Outcomes:
         stats.inc_value("neardup/pages")
         if not verdict.repeated:
             stats.inc_value("neardup/unique")
-        self._curve.add(stats.get_value("neardup/requests", 0), stats.get_value("neardup/unique", 0))
+        self._add_to_curve()
         if verdict.is_duplicate:
             self._count_evidence(verdict)
             logger.debug(
@@ -116,6 +116,7 @@ class Outcomes:
             self._count_as(before, -1)
             if before.repeated and not verdict.is_duplicate:
                 stats.inc_value("neardup/unique")
+                self._add_to_curve()
         if verdict.is_duplicate:
             self._count_evidence(verdict)
         else:
@@ -129,6 +130,10 @@ class Outcomes:
             stats.inc_value("neardup/judged_again")
             self._log_correction(verdict)
         return canonical_id
+
+    def _add_to_curve(self) -> None:
+        stats = self._crawler.stats
+        self._curve.add(stats.get_value("neardup/requests", 0), stats.get_value("neardup/unique", 0))
 
     def _log_correction(self, verdict: Verdict) -> None:
         logger.debug(

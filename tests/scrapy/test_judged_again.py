@@ -23,6 +23,8 @@ from neardup.scrapy import extension
 from neardup.scrapy.held import MOST_REQUESTS
 from neardup.scrapy.links import CHAIN, CLUSTER, FAR, RELEASED, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
+from neardup.store.figures import curve
+from neardup.store.store import Store
 from tests.support.crawling import crawl
 from tests.support.sites.processes import crawl_process, make_project
 from tests.support.sites.served import serve_site
@@ -129,13 +131,19 @@ class TestTemplateSite:
         assert {request.key for request in served.log} >= served.site.keys
         assert len({item["url"] for done in crawls for item in done.items}) == 40
 
-    def test_what_a_limit_left_is_judged_again_at_the_end(self, settings: dict[str, Any]) -> None:
+    @pytest.mark.parametrize("pages", [10, 38])
+    def test_what_a_limit_left_is_judged_again_at_the_end(self, settings: dict[str, Any], pages: int) -> None:
         with serve_site(Template()) as served:
-            done = crawl(UrlSpider, settings | {"CLOSESPIDER_PAGECOUNT": 38}, start=served.start)
+            done = crawl(UrlSpider, settings | {"CLOSESPIDER_PAGECOUNT": pages}, start=served.start)
 
         assert done.stats["finish_reason"] == "closespider_pagecount"
         assert done.neardup("judged_again") > 0
         assert done.neardup("duplicates") <= 2
+        database = settings["NEARDUP_DATABASE_URL"]
+        with Store.open(database, scheme=None) as store, store.reading() as connection:
+            found = curve(connection)
+        assert found is not None
+        assert found.points[-1] == (done.neardup("requests"), done.neardup("unique"))
 
 
 class Callbacks(scrapy.Spider):
