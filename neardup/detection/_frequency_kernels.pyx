@@ -11,7 +11,8 @@ cdef enum:
     UNKNOWN = 0
     SAME = 1
     DIFFERENT = 2
-    NOTHING = 3        # a page has no title, or no heading
+    REWORDED = 3
+    NOTHING = 4        # a page has no title, or no heading
     MOST_COUNT = 0xFFFF
 
 cdef uint64_t STEP = 0x9E3779B97F4A7C15
@@ -177,6 +178,36 @@ cdef int compare(const Described *own, const Described *other) noexcept nogil:
     return heading
 
 
+cdef bint is_full(const Described *page, Part part) noexcept nogil:
+    """Whether a title, or a heading, may have more words than are kept."""
+    cdef int i
+    for i in range(part.start, part.end):
+        if not page.words[i]:
+            return False
+    return True
+
+
+cdef bint is_cut(const Described *page) noexcept nogil:
+    return (is_empty(page, page.title) or is_full(page, page.title)) and (
+        is_empty(page, page.heading) or is_full(page, page.heading)
+    )
+
+
+cdef bint lacks(const Described *one, const Described *other, Part part) noexcept nogil:
+    """Whether a page has a word that the other page has not."""
+    cdef int i
+    for i in range(part.start, part.end):
+        if one.words[i] and not has(other, part, one.words[i]):
+            return True
+    return False
+
+
+cdef bint differ(const Described *own, const Described *other, Part part) noexcept nogil:
+    if is_empty(own, part) or is_empty(other, part):
+        return False
+    return lacks(own, other, part) or lacks(other, own, part)
+
+
 def likenesses(const uint32_t[::1] own, tuple own_site, const uint32_t[:, ::1] others, tuple other_site):
     cdef const uint16_t[:, ::1] own_cells = own_site[0]
     cdef const uint16_t[:, ::1] other_cells = other_site[0]
@@ -193,7 +224,12 @@ def likenesses(const uint32_t[::1] own, tuple own_site, const uint32_t[:, ::1] o
     cdef Described page, other
     cdef Py_ssize_t i
     describe(&page, own, own_cells, own_cells is not None, own_limit)
+    cdef bint cut = is_cut(&page)
     for i in range(others.shape[0]):
         describe(&other, others[i], other_cells, other_cells is not None, other_limit)
         found[i] = compare(&page, &other)
+        if found[i] == SAME and (
+            cut or differ(&page, &other, page.title) or differ(&page, &other, page.heading)
+        ):
+            found[i] = REWORDED
     return made

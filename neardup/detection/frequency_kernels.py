@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Keys = npt.NDArray[np.uint64]
     Site = tuple[Cells | None, int]
 
-UNKNOWN, SAME, DIFFERENT = 0, 1, 2
+UNKNOWN, SAME, DIFFERENT, REWORDED = 0, 1, 2, 3
 """What :func:`likenesses` gives."""
 
 MOST_COUNT = (1 << 16) - 1
@@ -90,8 +90,12 @@ def likenesses(own: Headline, own_site: Site, others: Headlines, other_site: Sit
     whose count is above the limit says nothing. See :func:`neardup.detection.headlines.compare_many`.
     """
     (page,) = _describe(own[np.newaxis], *own_site)
-    described = _describe(others, *other_site)
-    return np.array([_compare(page, other) for other in described], dtype=np.int8)
+    is_cut = all(part.all() or not part.any() for part in (own[:TITLE_WORDS], own[TITLE_WORDS:]))
+    found = np.empty(len(others), dtype=np.int8)
+    for place, other in enumerate(_describe(others, *other_site)):
+        code = _compare(page, other)
+        found[place] = REWORDED if code == SAME and (is_cut or _differ(page, other)) else code
+    return found
 
 
 class _Part(NamedTuple):
@@ -135,6 +139,12 @@ def _compare(own: _Described, other: _Described) -> int:
     if heading == SAME and (own[1].common or other[1].common):
         return UNKNOWN
     return UNKNOWN if heading is None else heading
+
+
+def _differ(own: _Described, other: _Described) -> bool:
+    """Whether the titles have different words, or the headings; a page without one has none to differ."""
+    pairs = zip(own, other, strict=True)
+    return any(one.words != another.words for one, another in pairs if one.words and another.words)
 
 
 def _compare_parts(own: _Part, other: _Part) -> int | None:

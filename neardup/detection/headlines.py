@@ -41,11 +41,11 @@ class Likeness(Enum):
     """No rare word differs, and the headline says what the page is about."""
     DIFFERENT = frequency_kernels.DIFFERENT
     """A rare word differs."""
-    NAMED_APART = 3
+    NAMED_APART = 4
     """A word differs that is common, or a number, and the names of the files differ in the same word."""
-    RENUMBERED = 4
+    RENUMBERED = 5
     """Only the numbers of chapters or sections differ, and the files have one name."""
-    REWORDED = 5
+    REWORDED = frequency_kernels.REWORDED
     """As ``SAME``, but a word differs, common or a number, or words may differ that are not kept."""
 
 
@@ -84,23 +84,7 @@ def compare_many(
         places_of.setdefault(host, []).append(place)
     for host, places in places_of.items():
         found[places] = frequency_kernels.likenesses(own, own_site, others[places], frequencies.site(host))
-    same = np.flatnonzero(found == Likeness.SAME.value)
-    if not _is_cut(own):
-        unlike = same[(others[same] != own).any(axis=1)]
-        same = unlike[[_differ(own, other) for other in others[unlike]]]
-    found[same] = Likeness.REWORDED.value
     return [_LIKENESSES[code] for code in found.tolist()]
-
-
-def _differ(one: Headline, other: Headline) -> bool:
-    mine, theirs, _ = _words_apart(one, other)
-    return bool(mine or theirs)
-
-
-def _is_cut(one: Headline) -> bool:
-    """Whether a page may have more words in its title, and in its heading, than are kept."""
-    title, heading = one[:TITLE_WORDS], one[TITLE_WORDS:]
-    return all(part.all() or not part.any() for part in (title, heading))
 
 
 def are_named_apart(one: Headline, url: str, other: Headline, other_url: str) -> bool:
