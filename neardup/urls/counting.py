@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
-from functools import partial
+from datetime import UTC, datetime
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
+
+from neardup.urls.dates import dates_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,11 +21,6 @@ _NUMBER = re.compile(r"(?<![0-9])([0-9]{1,18})(?![0-9a-zA-Z])")
 
 _MONTH = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])?")
 """A month such as 202611, or a day such as 20261101."""
-
-_DATE = re.compile(
-    r"(?<![0-9])((?:19|20)[0-9]{2})([-/_.]?)(0[1-9]|1[0-2])(?:\2(0[1-9]|[12][0-9]|3[01]))?(?![0-9])"
-)
-"""A day such as 2026-11-01 or 2026/11/01, or a month; in parts: year, what stands between, month, day."""
 
 _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
@@ -59,13 +55,13 @@ def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
     []
     """
     last = urls[-1]
-    for found in _DATE.finditer(last, len(last) - len(_without_host(last))):
-        read = [_number_of(middle, found) for middle in _middles(urls, found)]
-        dates = [day for day in read if day is not None]
+    start = len(last) - len(_without_host(last))
+    for spelling in dates_in(last, start):
         # With others among them, these are numbers that look like dates.
-        if len(dates) == len(read) and (step := _step(dates)):
-            return _until_none(found, dates[-1], step, distances, partial(_date_of, found))
-    for found in _NUMBER.finditer(last, len(last) - len(_without_host(last))):
+        dates = spelling.read(_middles(urls, spelling.found))
+        if dates is not None and (step := _step(dates.numbers)):
+            return _until_none(spelling.found, dates.numbers[-1], step, distances, dates.write)
+    for found in _NUMBER.finditer(last, start):
         written = [middle for middle in _middles(urls, found) if middle.isascii() and middle.isdigit()]
         numbers = [int(one) for one in written]
         beside = _without_host(last[: found.start()]) + "*" + last[found.end() :]
@@ -97,27 +93,6 @@ def _middles(urls: Sequence[str], found: re.Match[str]) -> Iterator[str]:
     for url in urls:
         if len(url) > len(before) + len(after) and url.startswith(before) and url.endswith(after):
             yield url[len(before) : len(url) - len(after)]
-
-
-def _number_of(text: str, like: re.Match[str]) -> int | None:
-    """The number of a day, or of a month, that is written like another one; None if it is not."""
-    found = _DATE.fullmatch(text)
-    if found is None or found[2] != like[2] or (found[4] is None) != (like[4] is None):
-        return None
-    if found[4] is None:
-        return int(found[1]) * 12 + int(found[3]) - 1
-    try:
-        return date(int(found[1]), int(found[3]), int(found[4])).toordinal()
-    except ValueError:
-        return None
-
-
-def _date_of(like: re.Match[str], number: int) -> str:
-    """The day or month of a number, written like another one; of days, the last that there is at most."""
-    if like[4] is None:
-        return f"{number // 12:04}{like[2]}{number % 12 + 1:02}"
-    day = date.fromordinal(min(max(number, 1), date.max.toordinal()))
-    return like[2].join((f"{day.year:04}", f"{day.month:02}", f"{day.day:02}"))
 
 
 def _without_host(url: str) -> str:

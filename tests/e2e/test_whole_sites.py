@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.sites import items, spiders
 from tests.support.sites.chains import (
     Album,
     Drawings,
+    Draws,
     Guestbook,
     Readings,
     Revisions,
@@ -269,11 +271,26 @@ class TestShortWays:
         loses_nothing(Stations(3 * ENDLESS_AFTER), settings)
 
 
+SPELLINGS = ["%Y-%m-%d", "%d.%m.%Y", "%m-%d-%Y", "%d-%b-%Y"]
+"""Of days in addresses."""
+
+
 class TestChains:
     """Pages that are reached by "Next" only, and of which each is like the one before, are not endless."""
 
     @pytest.mark.parametrize("action", ["default", "nofollow"])
-    @pytest.mark.parametrize("make", [Album, Drawings, Guestbook, Readings, Strips, Washers])
+    @pytest.mark.parametrize(
+        "make",
+        [
+            Album,
+            Drawings,
+            *(pytest.param(partial(Draws, spelling), id=spelling) for spelling in SPELLINGS),
+            Guestbook,
+            Readings,
+            Strips,
+            Washers,
+        ],
+    )
     def test_an_end(
         self,
         make: Callable[[], MadeSite],

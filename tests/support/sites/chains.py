@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import count
+from random import Random
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
 from tests.support.sites.text import passage, prose
@@ -97,6 +98,27 @@ class Strips(Drawings):
 
     def _day(self, number: int) -> date:
         return self._last - timedelta(days=number)
+
+
+class Draws(Strips):
+    """Draws of a lottery, a day each, backwards from the last one; the numbers are below 50.
+
+    ``spelling``: how the address spells the day.
+    """
+
+    name = "draw"
+
+    def __init__(self, spelling: str) -> None:
+        super().__init__()
+        self._spelling = spelling
+        self._rules = passage("lottery", 120)
+
+    def _path(self, number: int) -> str:
+        return f"/draw/{self._day(number):{self._spelling}}"
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        drawn = sorted(Random(number).sample(range(1, 50), 6))
+        return "Lottery", " ".join(map(str, drawn)), self._rules
 
 
 class Readings(Drawings):
