@@ -25,6 +25,10 @@ has a name or a number. The months of a calendar differ in numbers and in the tw
 are soon known. The days of a calendar have no numbers of their own. In phrases, words with a digit are all
 alike, so that a clock, a counter or a session id says nothing.
 
+Of a page without new links, each three words with a number tell as well: the draws of a lottery, the readings
+of a day. All pairs of small numbers are soon known. Numbers of dates do not tell, nor those that stand in the
+URL. Else no day of a calendar would count.
+
 A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
 the limit it is doubted that the last words of a page's own are content. Whoever asks for that page again can
 tell: random words are others then. And ``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages
@@ -37,11 +41,13 @@ may :meth:`~EndlessWatch.question` that, at once, look at what comes further on,
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from neardup.text.headline import date_words
 from neardup.text.words import words
 
 if TYPE_CHECKING:
@@ -77,6 +83,9 @@ _PHRASE = 3
 """Words of a phrase, as many as in the shingles of the sketches: names are often made of words that are known
 one by one.
 """
+
+_NUMBER = re.compile("[0-9]+")
+_YEAR = re.compile("(?:19|20)[0-9]{2}")
 
 _MOST_REMEMBERED = 1_000_000
 """Phrases and pages remembered, 100 MB. When there are more, all are forgotten: that makes crawls longer, and
@@ -169,7 +178,7 @@ class EndlessWatch:
         found = words(text)
         own_words = set(_phrases_without_numbers(found)) - cluster.phrases
         cluster.phrases |= own_words
-        own_numbers = cluster.add(_phrases(found, 2))
+        own_numbers = cluster.add(_phrases(found, 2)) | cluster.add(_phrases_with_numbers(found, url))
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
@@ -308,9 +317,29 @@ class EndlessWatch:
 
 def _phrases_without_numbers(found: list[str]) -> Iterable[int]:
     # Most words are letters only. To ask for those first takes a fourth of the time.
-    return _phrases(
-        [word if word.isalpha() or not any(map(str.isdigit, word)) else "" for word in found], _PHRASE
-    )
+    return _phrases([word if word.isalpha() or not _has_digit(word) else "" for word in found], _PHRASE)
+
+
+def _phrases_with_numbers(found: list[str], url: str) -> Iterable[int]:
+    """Hashes of the phrases with a number that is no part of a date, and does not stand in the URL."""
+    of_url = {number.lstrip("0") for number in _NUMBER.findall(url)}
+    said, starts = list(found), set[int]()
+    for place in [place for place, word in enumerate(found) if not word.isalpha() and _has_digit(word)]:
+        first = max(0, place - _PHRASE + 1)
+        near = found[first : place + _PHRASE]
+        if found[place].lstrip("0") in of_url or any(map(_is_of_date, near)):
+            said[place] = ""
+        else:
+            starts.update(range(first, place + 1))
+    return [hash((_PHRASE, *said[start : start + _PHRASE])) for start in starts]
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+def _is_of_date(word: str) -> bool:
+    return word in date_words() or _YEAR.fullmatch(word) is not None
 
 
 def _phrases(found: list[str], width: int) -> Iterable[int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import random
+from datetime import date, timedelta
 
 import pytest
 
@@ -68,6 +70,28 @@ def test_days_without_links_count_too_if_they_have_no_numbers_of_their_own() -> 
             break
 
     assert requests < 1000
+
+
+def test_small_numbers_tell_pages_without_links_apart() -> None:
+    drawn = random.Random(5)
+    pages = [" ".join(["drawn", *(str(drawn.randrange(40)) for _ in range(6))]) for _ in range(2000)]
+    watch = EndlessWatch(20)
+
+    assert not any(watch.led(1, watch.compare(1, 2, page, new_links=False)) for page in pages)
+
+
+@pytest.mark.parametrize(
+    "written", ["{0.day} {1} {0.year}", "{0.day:02} {0.month:02} {0.year}", "day {0.day}"]
+)
+def test_dates_and_numbers_of_the_address_tell_nothing(written: str) -> None:
+    watch = EndlessWatch(20)
+    for number in range(2000):
+        day = date(2026, 1, 1) + timedelta(days=number)
+        text = f"On {written.format(day, MONTHS[day.month - 1])} there is nothing at all"
+        if watch.led(1, watch.compare(1, 2, text, new_links=False, url=f"http://a.example/{day:%Y/%m/%d}")):
+            break
+
+    assert number < 1000
 
 
 def test_random_ids_with_digits_say_nothing() -> None:

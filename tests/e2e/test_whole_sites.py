@@ -30,7 +30,7 @@ from tests.support.sites.processes import Outcome, crawl_process, make_project, 
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
-from tests.support.sites.stations import Stations
+from tests.support.sites.stations import Archive, Stations
 from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
 from tests.support.sites.wiki import Wiki
 
@@ -269,6 +269,10 @@ class TestShortWays:
         settings = addon | KEEPING[action] | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER}
 
         loses_nothing(Stations(3 * ENDLESS_AFTER), settings)
+
+    def test_an_archive_of_numbers(self, addon: dict[str, Any]) -> None:
+        """Its days are far from the list, and lead to no other page."""
+        loses_nothing(Archive(3, 4, 40), addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
 
 
 SPELLINGS = ["%Y-%m-%d", "%d.%m.%Y", "%m-%d-%Y", "%d-%b-%Y"]
