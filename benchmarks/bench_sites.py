@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Any
 
 import neardup
 from tests.support.sites.dead_links import DeadLinks
-from tests.support.sites.endless import BeyondTheLast, Calendar
+from tests.support.sites.endless import BeyondTheLast, Calendar, clock
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
-from tests.support.sites.stations import Stations
+from tests.support.sites.stations import Archive, Stations
 from tests.support.sites.two_ways import TwoWays
 from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
 from tests.support.sites.wiki import Wiki
@@ -135,6 +135,8 @@ def cases(*, quick: bool) -> list[Case]:
         Case("short ways below a list", partial(Stations, 3_000 // size)),
         Case("endless calendar of months", Calendar),
         Case("endless calendar of months and days", partial(Calendar, days=True)),
+        Case("endless calendar of months and days, with a clock", partial(Calendar, days=True, foot=clock)),
+        Case("archive of numbers", partial(Archive, 10, 10, 12, 5)),
         Case("endless session ids", partial(_endless_sessions, 20)),
         Case("endless ?page= beyond the last", BeyondTheLast),
     ]

@@ -8,15 +8,17 @@ the duplicates of one canonical page have led to are counted:
 =================================================================  ==========================================
 a request has led to                                               the count of the cluster that it came from
 =================================================================  ==========================================
-a page that is new to this crawl                                   begins anew
+a page that is new to this crawl, and says something of its own    begins anew
 a page that cannot be judged, or a duplicate with a phrase that    falls by ``WORTH``, to 0 at the least
 no page has that the cluster has led to (numbers aside)
+a duplicate with new links, and with numbers of its own that last  falls by ``WORTH``, to 0 at the least
 another duplicate of a page that the cluster has led to            stays
 ``OFTEN`` times at most, as old versions and mirrors do
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
-any of the next two, near to a page that did not wait              stays, see ``neardup.scrapy.links``
-another duplicate without new links                                rises by 1/2
-any other duplicate                                                rises by 1
+any of the next three, near to a page that did not wait            stays, see ``neardup.scrapy.links``
+a page that says nothing which an exhausted cluster has not said   rises by 1; ten in a row are enough
+another page without new links                                     rises by 1/2
+any other page                                                     rises by 1
 =================================================================  ==========================================
 
 A cluster is exhausted when its count reaches the limit. A shop's listings are near-alike, but lead to
@@ -25,9 +27,15 @@ has a name or a number. The months of a calendar differ in numbers and in the tw
 are soon known. The days of a calendar have no numbers of their own. In phrases, words with a digit are all
 alike, so that a clock, a counter or a session id says nothing.
 
-Of a page without new links, each three words with a number tell as well: the draws of a lottery, the readings
-of a day. All pairs of small numbers are soon known. Numbers of dates do not tell, nor those that stand in the
-URL. Else no day of a calendar would count.
+The numbers of a page tell as well: the draws of a lottery, the readings of a day. Two words in a row tell, of
+which one is a number, and so do all numbers together that do not stand in the URL. Numbers of dates do not
+tell. Else no day of a calendar would count. Clocks and counters have numbers, too. So a page with numbers of
+its own is asked for once more from time to time. Numbers in places where others stand then are made up, on
+all pages of the host. If the rest is the same, numbers tell as much as words. They do not if the URLs of the
+pages count, and show no end.
+
+A page that is new by its verdict may say nothing of its own but a date. Such a page joins the cluster that
+has led to the page: the duplicates of the page count for that cluster.
 
 A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
 the limit it is doubted that the last words of a page's own are content. Whoever asks for that page again can
@@ -41,17 +49,20 @@ may :meth:`~EndlessWatch.question` that, at once, look at what comes further on,
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from neardup.text.headline import date_words
+from neardup.address import host_of
+from neardup.detection.page_numbers import changed, is_number, numbers_beside, numbers_of, without_dates
 from neardup.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from neardup.detection.page_numbers import Numbers, Place
 
 LIMIT = 200
 """Count at which a cluster is exhausted, unless said otherwise."""
@@ -79,13 +90,21 @@ ones between them.
 MOST_QUESTIONS = 3
 """Times that the end of a cluster may be put into question without a page that is new."""
 
+_OF_ENDED = 10
+"""Pages in a row that an exhausted cluster has led to as well, after which another one is exhausted."""
+
+_MOST_ENDED = 100
+"""Exhausted clusters that are asked what they have led to, the last ones."""
+
+_FIRST_ASKED = 0.25
+"""Times the limit: pages with numbers of their own, after which the last of them is asked for once more. If
+its numbers last, the next one is asked for after twice as many pages.
+"""
+
 _PHRASE = 3
 """Words of a phrase, as many as in the shingles of the sketches: names are often made of words that are known
 one by one.
 """
-
-_NUMBER = re.compile("[0-9]+")
-_YEAR = re.compile("(?:19|20)[0-9]{2}")
 
 _MOST_REMEMBERED = 1_000_000
 """Phrases and pages remembered, 100 MB. When there are more, all are forgotten: that makes crawls longer, and
@@ -101,7 +120,9 @@ class Led(Enum):
 
     NEW = "new to this crawl"
     OWN_WORDS = "not judged, or with something to say of its own"
+    OWN_NUMBERS = "numbers of its own, which last, and new links"
     LITTLE = "little that is new, or near the way in, so that it is no sign of an endless space"
+    OF_ENDED = "nothing that an exhausted cluster has not led to"
     LEAF = "nothing new, and no new links"
     NOTHING = "nothing new, but new links"
 
@@ -124,6 +145,8 @@ class _Cluster:
     allowed: float = 0.0
     """What the count may reach beyond the limit, because of what was seen further on."""
     questions: int = 0
+    of_ended: int = 0
+    """Pages in a row that an exhausted cluster has led to as well."""
     question: int | None = None
     """The number of the question that is open."""
     own: Own | None = None
@@ -133,6 +156,14 @@ class _Cluster:
     in_doubt: Own | None = None
     news: int = 0
     """Pages that were new."""
+    numbers_last: bool = False
+    """Whether all numbers were the same when a page was asked for last."""
+    with_numbers: int = 0
+    """Pages with numbers of their own since then."""
+    ask_after: float = 0.0
+    """So many such pages are waited for; 0: nothing was asked yet."""
+    to_ask: Numbers | None = None
+    """The numbers of the last page, if that page is to be asked for once more."""
 
     def add(self, phrases: Iterable[int]) -> bool:
         """Whether one of the phrases was not known."""
@@ -154,7 +185,11 @@ class EndlessWatch:
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self._clusters: OrderedDict[int, _Cluster] = OrderedDict()
-        self._exhausted: set[int] = set()
+        self._exhausted: dict[int, None] = {}
+        self._joined: dict[int, int] = {}
+        """Clusters of canonical pages that said nothing of their own."""
+        self._made_up: dict[str, set[Place]] = {}
+        """Where numbers stand, by host, that were others when a page was asked for once more."""
         self._remembered = 0
         self._questions = 0
 
@@ -162,32 +197,111 @@ class EndlessWatch:
         """Whether the links of the duplicates of a canonical page are to be followed no further."""
         return canonical_id in self._exhausted
 
+    def cluster_of(self, canonical_id: int) -> int:
+        """The cluster that the duplicates of a canonical page count for: its own, or one it has joined."""
+        return self._joined.get(canonical_id, canonical_id)
+
     def compare(
-        self, cluster_id: int, canonical_id: int, text: str, *, new_links: bool, url: str = ""
+        self,
+        cluster_id: int,
+        canonical_id: int,
+        text: str,
+        *,
+        is_new: bool = False,
+        new_links: bool,
+        url: str = "",
     ) -> Led:
         """What it is worth that a cluster has led to a duplicate of a canonical page, with this text.
 
-        ``new_links``: the duplicate has links that no page had. ``url`` is remembered if it has words so.
+        ``is_new``: to that page itself. If the page has nothing of its own, the page joins the cluster.
+        ``new_links``: the page has links that no page had. ``url`` is remembered if the page has words of its
+        own.
         """
-        if not self.limit:
-            return Led.LITTLE
         cluster = self._cluster(cluster_id)
         before = cluster.size
         times = cluster.times.get(canonical_id, 0)
         cluster.times[canonical_id] = times + 1
         found = words(text)
-        own_words = set(_phrases_without_numbers(found)) - cluster.phrases
+        phrases = set(_phrases_without_numbers(found))
+        own_words = phrases - cluster.phrases
         cluster.phrases |= own_words
-        own_numbers = cluster.add(_phrases(found, 2)) | cluster.add(_phrases_with_numbers(found, url))
+        own_numbers, beside_url = self._own_numbers(cluster, found, url)
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
-        if own_words:
+        of = None if is_new else canonical_id
+        has_ended = not own_numbers and self._has_ended(cluster_id, of, phrases)
+        if own_words and not has_ended:
             cluster.own = Own(url, own_words)
+        if is_new:
+            if (own_words or own_numbers) and not has_ended:
+                return Led.NEW
+            self._joined[canonical_id] = cluster_id
+            self._remembered += 1
+            times = OFTEN
+        if has_ended:
+            return Led.OF_ENDED
+        if own_words:
             return Led.OWN_WORDS
+        if beside_url and new_links and cluster.numbers_last:
+            return Led.OWN_NUMBERS
         if times < OFTEN or (own_numbers and not new_links):
             return Led.LITTLE
         return Led.NOTHING if new_links else Led.LEAF
+
+    def _has_ended(self, cluster_id: int, canonical_id: int | None, phrases: set[int]) -> bool:
+        """Whether another cluster, one of those that were exhausted last, has led to pages that say as much.
+        Numbers are left out. It has to have led to duplicates of the same page as well, if there is one.
+        """
+        return any(
+            ended != cluster_id
+            and (canonical_id is None or self.is_of(ended, canonical_id))
+            and self._cluster(ended).phrases.issuperset(phrases)
+            for ended in islice(reversed(self._exhausted), _MOST_ENDED)
+        )
+
+    def _own_numbers(self, cluster: _Cluster, found: list[str], url: str) -> tuple[bool, bool]:
+        """Whether a page of these words has numbers that no page of the cluster had. Dates are left out. The
+        second answer leaves out the numbers of the page's URL as well.
+        """
+        said = without_dates(found, self._made_up.get(host_of(url), ()))
+        beside = numbers_beside(said, url)
+        beside_url = bool(beside) and cluster.add([hash(beside)])
+        own = cluster.add(_phrases_with_numbers(said)) or beside_url
+        cluster.with_numbers += own
+        cluster.to_ask = None
+        if own and cluster.with_numbers >= (cluster.ask_after or _FIRST_ASKED * self.limit):
+            cluster.to_ask = numbers_of(found)
+        return own, beside_url
+
+    def numbers_to_ask(self, cluster_id: int) -> Numbers | None:
+        """The numbers of the last page of a cluster, if it is time to ask for that page once more."""
+        cluster = self._cluster(cluster_id)
+        to_ask, cluster.to_ask = cluster.to_ask, None
+        if to_ask is not None:
+            cluster.with_numbers = 0
+            cluster.ask_after = 2 * (cluster.ask_after or _FIRST_ASKED * self.limit)
+        return to_ask
+
+    def last(self, cluster_id: int, numbers: Numbers, text: str, url: str) -> bool:
+        """Whether numbers of a page last: its text has the same when the page is asked for once more. Numbers
+        that were others before are left out; which these are is learned here.
+        """
+        where = changed(numbers, numbers_of(words(text)))
+        if where is None:
+            return False
+        made_up = self._made_up.setdefault(host_of(url), set())
+        where -= made_up
+        made_up |= where
+        self._remembered += len(where)
+        if where:
+            cluster = self._cluster(cluster_id)
+            cluster.numbers_last, cluster.ask_after = False, 0.0
+        return not where
+
+    def trust_numbers(self, cluster_id: int) -> None:
+        """Take the numbers of a cluster that last for content."""
+        self._cluster(cluster_id).numbers_last = True
 
     def led(self, canonical_id: int, to: Led) -> bool:
         """Count what a request of a cluster has led to; whether that exhausts the cluster, the one time that
@@ -199,19 +313,21 @@ class EndlessWatch:
         if to is Led.NEW:
             cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
             cluster.questions, cluster.question = 0, None
-            cluster.doubted, cluster.own = 0, None
+            cluster.doubted, cluster.own, cluster.of_ended = 0, None, 0
             cluster.news += 1
-            self._exhausted.discard(canonical_id)
+            self._exhausted.pop(canonical_id, None)
             return False
         if to is Led.LITTLE:
             return False
         cluster.without_new += 1
-        if to is Led.OWN_WORDS:
-            cluster.count = max(0.0, cluster.count - WORTH)
+        if to in {Led.OWN_WORDS, Led.OWN_NUMBERS}:
+            cluster.count, cluster.of_ended = max(0.0, cluster.count - WORTH), 0
         else:
-            cluster.count += 1.0 if to is Led.NOTHING else 0.5
+            cluster.count += 0.5 if to is Led.LEAF else 1.0
+            cluster.of_ended += to is Led.OF_ENDED
         over = (
             cluster.count >= self.limit + cluster.allowed
+            or cluster.of_ended >= _OF_ENDED + cluster.allowed
             or cluster.without_new >= MOST_WITHOUT_NEW * self.limit + cluster.allowed
         )
         if cluster.question is not None or canonical_id in self._exhausted:
@@ -221,7 +337,7 @@ class EndlessWatch:
             return False
         cluster.doubted = cluster.without_new
         cluster.in_doubt, cluster.own = (cluster.own if in_doubt else None), None
-        self._exhausted.add(canonical_id)
+        self._exhausted[canonical_id] = None
         return True
 
     def in_doubt(self, canonical_id: int) -> Own | None:
@@ -240,7 +356,7 @@ class EndlessWatch:
         cluster.questions += not in_doubt
         self._questions += 1
         cluster.question = self._questions
-        self._exhausted.discard(canonical_id)
+        self._exhausted.pop(canonical_id, None)
         return cluster.question
 
     def go_on(self, canonical_id: int, question: int, further: float) -> None:
@@ -263,8 +379,8 @@ class EndlessWatch:
         cluster = self._cluster(canonical_id)
         if cluster.question != question or cluster.without_new >= MOST_WITHOUT_NEW * self.limit:
             return False
-        cluster.count, cluster.question = 0.0, None
-        self._exhausted.discard(canonical_id)
+        cluster.count, cluster.of_ended, cluster.question = 0.0, 0, None
+        self._exhausted.pop(canonical_id, None)
         return True
 
     def end(self, canonical_id: int, question: int) -> bool:
@@ -275,7 +391,7 @@ class EndlessWatch:
         if cluster.question != question:
             return False
         cluster.question = None
-        self._exhausted.add(canonical_id)
+        self._exhausted[canonical_id] = None
         return True
 
     def nears_end(self, canonical_id: int) -> bool:
@@ -293,7 +409,7 @@ class EndlessWatch:
 
     def is_of(self, cluster_id: int, canonical_id: int) -> bool:
         """Whether a duplicate of a canonical page is one of those that the cluster has led to."""
-        return canonical_id == cluster_id or canonical_id in self._cluster(cluster_id).times
+        return cluster_id == self.cluster_of(canonical_id) or canonical_id in self._cluster(cluster_id).times
 
     def says_nothing(self, cluster_id: int, text: str) -> bool:
         """Whether pages that the cluster has led to have said all that a text says; the text is forgotten."""
@@ -312,34 +428,19 @@ class EndlessWatch:
             cluster.phrases.clear()
             cluster.times.clear()
             cluster.own = cluster.in_doubt = None
+        self._made_up.clear()
+        self._joined.clear()
         self._remembered = 0
 
 
 def _phrases_without_numbers(found: list[str]) -> Iterable[int]:
     # Most words are letters only. To ask for those first takes a fourth of the time.
-    return _phrases([word if word.isalpha() or not _has_digit(word) else "" for word in found], _PHRASE)
+    return _phrases([word if word.isalpha() or not is_number(word) else "" for word in found], _PHRASE)
 
 
-def _phrases_with_numbers(found: list[str], url: str) -> Iterable[int]:
-    """Hashes of the phrases with a number that is no part of a date, and does not stand in the URL."""
-    of_url = {number.lstrip("0") for number in _NUMBER.findall(url)}
-    said, starts = list(found), set[int]()
-    for place in [place for place, word in enumerate(found) if not word.isalpha() and _has_digit(word)]:
-        first = max(0, place - _PHRASE + 1)
-        near = found[first : place + _PHRASE]
-        if found[place].lstrip("0") in of_url or any(map(_is_of_date, near)):
-            said[place] = ""
-        else:
-            starts.update(range(first, place + 1))
-    return [hash((_PHRASE, *said[start : start + _PHRASE])) for start in starts]
-
-
-def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))
-
-
-def _is_of_date(word: str) -> bool:
-    return word in date_words() or _YEAR.fullmatch(word) is not None
+def _phrases_with_numbers(said: list[str]) -> Iterable[int]:
+    """Hashes of two words in a row with a number among them."""
+    return [hash(pair) for pair in pairwise(said) if is_number(pair[0]) or is_number(pair[1])]
 
 
 def _phrases(found: list[str], width: int) -> Iterable[int]:

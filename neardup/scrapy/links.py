@@ -434,14 +434,15 @@ class PageLinks:
             return True
         assert verdict is not None
         assert verdict.canonical_id is not None
-        if (links.action.withholds and not new) or links.endless.is_exhausted(verdict.canonical_id):
+        cluster = links.endless.cluster_of(verdict.canonical_id)
+        if (links.action.withholds and not new) or links.endless.is_exhausted(cluster):
             links.withhold(request, fingerprint)
             links.hold(verdict, request, request.priority, Why.WITHHELD)
             self.withheld += 1
             return False
         chain = 0 if self._led_by is None else self._response.meta.get(CHAIN, 0) + 1
         priority = request.priority
-        links.defer(request, fingerprint, verdict.canonical_id, chain, self._far + len(self._new))
+        links.defer(request, fingerprint, cluster, chain, self._far + len(self._new))
         links.hold(verdict, request, priority, Why.DEFERRED)
         return True
 
@@ -464,16 +465,16 @@ class PageLinks:
             and verdict.repeated
         ):
             self._links.copy_read(verdict, self._response, self._new)
-        if cluster is None or not 200 <= self._response.status < 300:
+        if cluster is None or not endless.limit or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:
             led = Led.OWN_WORDS
-        elif not verdict.repeated:
-            led = Led.NEW
         else:
             of = verdict.page_stood_for
             assert of is not None
-            led = endless.compare(cluster, of, text(), new_links=bool(self._new), url=self._response.url)
+            is_new, new_links = not verdict.repeated, bool(self._new)
+            url = self._response.url
+            led = endless.compare(cluster, of, text(), is_new=is_new, new_links=new_links, url=url)
             if self._is_near(led):
                 led = Led.LITTLE
         return cluster if endless.led(cluster, led) else None
@@ -482,7 +483,11 @@ class PageLinks:
         """Whether this page is too near to one that did not wait to be a sign of an endless space."""
         if led is Led.LEAF and self._response.meta.get(CHAIN) == 0:
             return True
-        return led in {Led.NOTHING, Led.LEAF} and self._far <= _NEAR and len(self._new) <= _FEW_LINKS
+        return (
+            led in {Led.NOTHING, Led.LEAF, Led.OF_ENDED}
+            and self._far <= _NEAR
+            and len(self._new) <= _FEW_LINKS
+        )
 
     def _is_link(self, request: Request) -> bool:
         """Whether a request for another page is a link to it: not a form, and not what completes an item."""

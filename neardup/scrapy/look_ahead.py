@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.utils.defer import deferred_from_coro
 
-from neardup.detection.endless import WORTH
+from neardup.detection.endless import MOST_WITHOUT_NEW, WORTH
 from neardup.errors import PageTooLarge
 from neardup.scrapy.links import CLUSTER
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from neardup.detection.detector import Detector
     from neardup.detection.endless import EndlessWatch
     from neardup.detection.endless import Own as OwnWords
+    from neardup.detection.page_numbers import Numbers
     from neardup.scrapy.outcomes import Outcomes
     from neardup.urls.counting import Further
 
@@ -212,9 +213,7 @@ class LookAhead:
                 if own.lasts and self._endless.count_anew(cluster, question):
                     return
             for there in to_ask.further:
-                if there.url is None or await self._ends_at(
-                    there.url, cluster, response.request, by_words=not doubted
-                ):
+                if await self._is_end(there, cluster, response.request, by_words=not doubted):
                     self._endless.go_on(cluster, question, there.steps)
                     self._tell(there, response)
                     return
@@ -222,6 +221,28 @@ class LookAhead:
             self._outcomes.failed_on(response.url, exc)
         if self._endless.end(cluster, question):
             self._outcomes.exhausted(cluster, response)
+
+    def ask_for_numbers(self, response: Response) -> None:
+        """Ask for a page once more if it is time to find out which numbers of a cluster are made up."""
+        cluster = response.meta.get(CLUSTER)
+        if cluster is None:
+            return
+        numbers = self._endless.numbers_to_ask(cluster)
+        if numbers is not None:
+            deferred_from_coro(self._ask_for_numbers(cluster, numbers, response))
+
+    async def _ask_for_numbers(self, cluster: int, numbers: Numbers, response: Response) -> None:
+        try:
+            found = await self._answer(response.url, response.request)
+            if not isinstance(found, HtmlResponse) or not 200 <= found.status < 300:
+                return
+            if self._endless.last(cluster, numbers, self._text(found), response.url):
+                last = MOST_WITHOUT_NEW * self._endless.limit
+                further = further_on(list(self._pages[cluster].urls), [last])
+                if not further or await self._is_end(further[0], cluster, response.request):
+                    self._endless.trust_numbers(cluster)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._outcomes.failed_on(response.url, exc)
 
     def ask_for_values(self, response: HtmlResponse, name: str, tell: Callable[..., None]) -> None:
         """Ask for a page once more, and tell whether all its links have other values of a parameter then.
@@ -291,14 +312,18 @@ class LookAhead:
         root = response.selector.root
         media = " ".join(address.partition("?")[0] for address in addresses(root, SHOWN))
         scripts = " ".join(script.text or "" for script in root.iter("script"))
-        found = {*_DIGITS.findall(media), *_NUMBER.findall(f"{self._text(response)} {scripts}")}
+        found = {*_DIGITS.findall(media), *_NUMBER.findall(scripts)}
         return found.difference(_DIGITS.findall(response.url))
 
-    async def _ends_at(self, url: str, cluster: int, like: Request | None, *, by_words: bool) -> bool:
+    async def _is_end(
+        self, there: Further, cluster: int, like: Request | None, *, by_words: bool = True
+    ) -> bool:
         """Whether something else than a copy of the last pages is to be found there, or, ``by_words``, a page
         that says something of its own.
         """
-        found = await self._answer(url, like)
+        if there.url is None:
+            return True
+        found = await self._answer(there.url, like)
         if found is None:
             return False
         if not 200 <= found.status < 300:

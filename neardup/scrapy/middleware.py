@@ -129,6 +129,7 @@ class NearDuplicateMiddleware:
         try:
             self.neardup.look_ahead.read(response)
             exhausted = links.finish(partial(self.neardup.text, response))
+            self.neardup.look_ahead.ask_for_numbers(response)
             if exhausted is not None:
                 self.neardup.look_ahead.exhausted(exhausted, response)
         except Exception as exc:  # noqa: BLE001  # an error here would be the callback's for Scrapy

@@ -94,6 +94,119 @@ def test_dates_and_numbers_of_the_address_tell_nothing(written: str) -> None:
     assert number < 1000
 
 
+def draws(clock: random.Random | None = None) -> list[str]:
+    """Pages that differ in six numbers, and tell the time if there is a clock."""
+    drawn = random.Random(9)
+    pages = [" ".join(str(drawn.randrange(15)) for _ in range(6)) for _ in range(2000)]
+    return [f"drawn {page} again{'' if clock is None else told(clock)}" for page in pages]
+
+
+def told(clock: random.Random) -> str:
+    return f" it is {clock.randrange(24)}:{clock.randrange(60)}:{clock.randrange(60)} now"
+
+
+@pytest.mark.parametrize("clocks", [(None, None), (random.Random(1), random.Random(2))])
+def test_numbers_that_last_are_as_good_as_words(
+    clocks: tuple[random.Random | None, random.Random | None],
+) -> None:
+    watch, asked_for, read = EndlessWatch(20), 0, 0
+    for page, again in zip(*map(draws, clocks), strict=True):
+        read += 1
+        if watch.led(1, watch.compare(1, 2, page, new_links=True)):
+            if watch.in_doubt(1) is None:
+                break
+            watch.trust(1, asked(watch, in_doubt=True))  # the words of the first page
+        if (numbers := watch.numbers_to_ask(1)) is not None:
+            asked_for += 1
+            if watch.last(1, numbers, again, ""):
+                watch.trust_numbers(1)
+
+    most = MOST_WITHOUT_NEW * 20  # no page was new
+    assert read in range(most, most + OFTEN)
+    assert asked_for < 20
+
+
+def test_numbers_that_do_not_last_say_nothing() -> None:
+    watch, clock, read = EndlessWatch(20), random.Random(1), 0
+    while not watch.led(1, watch.compare(1, 2, f"nothing today{told(clock)}", new_links=False)):
+        read += 1
+        if (numbers := watch.numbers_to_ask(1)) is not None:
+            watch.last(1, numbers, f"nothing today{told(clock)}", "")
+
+    assert read < 100
+
+
+def test_where_nobody_answers_numbers_are_not_doubted() -> None:
+    watch = EndlessWatch(20)
+
+    for page in draws():
+        assert not watch.led(1, watch.compare(1, 2, page, new_links=False))
+        if (numbers := watch.numbers_to_ask(1)) is not None:
+            assert not watch.last(1, numbers, "are you human", "")
+
+
+class TestNewPages:
+    """Pages that are no duplicates, but say nothing that their cluster has not said."""
+
+    def test_they_count_and_join_the_cluster(self) -> None:
+        watch = EndlessWatch(20)
+        watch.compare(1, 2, calendar(0), new_links=True)
+        for month in range(12):
+            watch.compare(1, 2, calendar(month), new_links=True)
+
+        assert watch.compare(1, 77, calendar(40), is_new=True, new_links=True) is Led.NOTHING
+        assert watch.compare(1, 78, f"{calendar(41)} and a concert", is_new=True, new_links=True) is Led.NEW
+        assert [watch.cluster_of(page) for page in (1, 77, 78)] == [1, 1, 78]
+        assert watch.is_of(1, 77)
+
+    def test_numbers_make_them_new(self) -> None:
+        watch = EndlessWatch(20)
+        first, second, *_ = draws()
+        watch.compare(1, 2, first, new_links=True)
+
+        assert watch.compare(1, 3, second, is_new=True, new_links=True) is Led.NEW
+        assert watch.compare(1, 4, second, is_new=True, new_links=True) is Led.NOTHING
+
+
+class TestOtherClusters:
+    """Pages that an exhausted cluster has led to tell other clusters of the same space."""
+
+    def exhausted(self) -> EndlessWatch:
+        watch = EndlessWatch(100)
+        requests_until_exhausted(watch, [calendar(month) for month in range(2000)])
+        assert watch.is_exhausted(1)
+        return watch
+
+    def test_these_end_sooner(self) -> None:
+        watch, read = self.exhausted(), 0
+        for month in range(2000):
+            read += 1
+            if watch.led(5, watch.compare(5, 2, calendar(month), new_links=True)):
+                break
+
+        assert watch.is_exhausted(5)
+        assert read < 20
+
+    @pytest.mark.parametrize("of", [2, 3])
+    def test_not_if_they_lead_to_something_else(self, of: int) -> None:
+        """To words that the first one has not led to, or to duplicates of another page."""
+        watch = self.exhausted()
+        told = " and a concert" if of == 2 else ""
+        for month in range(12):
+            led = watch.compare(5, of, f"{calendar(month)}{told} on the {MONTHS[month]}", new_links=True)
+            watch.led(5, led)
+
+        assert not watch.is_exhausted(5)
+
+    def test_an_exhausted_cluster_is_no_evidence_about_itself(self) -> None:
+        watch = self.exhausted()
+
+        led = watch.compare(1, 9, f"{calendar(3)} and a concert of the band", is_new=True, new_links=True)
+        watch.led(1, led)
+        assert led is Led.NEW
+        assert not watch.is_exhausted(1)
+
+
 def test_random_ids_with_digits_say_nothing() -> None:
     pages = [f"Session {number:032x} of the same text as ever" for number in range(2000)]
 

@@ -23,7 +23,7 @@ from tests.support.sites.chains import (
     Strips,
     Washers,
 )
-from tests.support.sites.endless import BeyondTheLast, Calendar, Visited
+from tests.support.sites.endless import BeyondTheLast, Calendar, Visited, clock
 from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
@@ -210,12 +210,14 @@ class TestEndlessSpaces:
         [
             (lambda: Calendar(5), ENDLESS_AFTER, 1_500),
             # From one event to the next there are some two hundred pages of days and months.
-            (lambda: Calendar(5, days=True), 200, 3_000),
+            (lambda: Calendar(5, days=True), 200, 10_000),
+            (lambda: Calendar(5, days=True, foot=clock), 100, 10_000),
             (lambda: SessionIds(5, endless=True), ENDLESS_AFTER, 1_500),
             (lambda: BeyondTheLast(25), ENDLESS_AFTER, 1_500),
+            (lambda: BeyondTheLast(25, counted=True), ENDLESS_AFTER, 8 * ENDLESS_AFTER),
             (lambda: Visited(5), ENDLESS_AFTER, 3 * ENDLESS_AFTER + 20),
         ],
-        ids=["months", "days", "sessions", "beyond the last page", "visits"],
+        ids=["months", "days", "days with a clock", "sessions", "beyond the last page", "counted", "visits"],
     )
     def test_ends(
         self,
@@ -270,9 +272,15 @@ class TestShortWays:
 
         loses_nothing(Stations(3 * ENDLESS_AFTER), settings)
 
-    def test_an_archive_of_numbers(self, addon: dict[str, Any]) -> None:
-        """Its days are far from the list, and lead to no other page."""
-        loses_nothing(Archive(3, 4, 40), addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
+    @pytest.mark.parametrize(
+        ("below", "siblings"), [((3, 4, 40), True), ((3, 5, 6, 5), True), ((3, 5, 6, 5), False)]
+    )
+    def test_an_archive_of_numbers(
+        self, below: tuple[int, ...], siblings: bool, addon: dict[str, Any]
+    ) -> None:
+        """Its pages are far from the list. More of them lead on than an endless space has."""
+        site = Archive(*below, siblings=siblings)
+        loses_nothing(site, addon | {"NEARDUP_ENDLESS_AFTER": ENDLESS_AFTER})
 
 
 SPELLINGS = ["%Y-%m-%d", "%d.%m.%Y", "%m-%d-%Y", "%d-%b-%Y"]

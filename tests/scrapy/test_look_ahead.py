@@ -10,6 +10,7 @@ import pytest
 from tests.support.sites.chains import Album, Customers, Drawings, Guests, Readings, Scripted
 from tests.support.sites.in_process import crawl_site
 from tests.support.sites.served import Answer, Ask
+from tests.support.sites.stations import Archive
 
 if TYPE_CHECKING:
     from tests.support.sites.processes import Outcome
@@ -175,6 +176,17 @@ def test_words_are_not_doubted_without_an_answer(refusal: Answer, addon: dict[st
 
     assert sum(item["title"] == "Guests" for item in done.items) == 90
     assert "neardup/exhausted" not in done.stats
+
+
+@pytest.mark.parametrize("made_up", [True, False])
+def test_numbers_are_doubted(made_up: bool, addon: dict[str, Any]) -> None:
+    """An archive ends early if its numbers are others each time."""
+    site = Archive(3, 5, 6, 5, made_up=made_up)
+    done = crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert done.stats["neardup/looked_ahead"] in range(1, 20)
+    assert ("neardup/exhausted" in done.stats) is made_up
+    assert (done.found == site.keys) is not made_up
 
 
 def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:

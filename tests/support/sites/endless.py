@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from datetime import date, timedelta
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from tests.support.sites.served import Answer, Ask, page
 from tests.support.sites.sessions import Pages
 from tests.support.sites.text import passage, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _FIRST = date(2026, 11, 1)
 _EVENT_EVERY = 3
@@ -25,18 +30,34 @@ def _last_month(month: date) -> date:
     return (month - timedelta(days=1)).replace(day=1)
 
 
+def time_taken(asked: int) -> str:
+    """What a page says of how long it took to be made."""
+    return f"Page made in 0.{random.Random(asked).randrange(10, 400):03d} s."
+
+
+def clock(asked: int) -> str:
+    """The time on a page, with seconds."""
+    seconds = 36_000 + 7 * asked
+    return f"It is {seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}."
+
+
 class Calendar(Pages):
     """A calendar of months, each linked with the one before and after; the first two years have an event
     every third month.
 
-    ``days``: each month links to its days, each of which links to the day before and after.
+    ``days``: each month links to its days, each of which links to the day before and after. ``foot`` gives
+    what else stands on a page, anew for each request.
     """
 
-    most_requests = 5_000
+    most_requests = 10_000
 
-    def __init__(self, pages: int = 30, *, days: bool = False) -> None:
+    def __init__(
+        self, pages: int = 30, *, days: bool = False, foot: Callable[[int], str] = lambda _: ""
+    ) -> None:
         super().__init__(pages)
         self._days = days
+        self._foot = foot
+        self._asked = 0
         self._notices = passage("calendar", _NOTICES)
         month, self._events = _FIRST, []
         for number in range(_MONTHS_WITH_EVENTS):
@@ -48,6 +69,7 @@ class Calendar(Pages):
             self.keys |= {"day"}
 
     def answer(self, ask: Ask) -> Answer:
+        self._asked += 1
         if ask.path == "/calendar":
             return self._month(date.fromisoformat(f"{ask.query['month']}-01"))
         if ask.path == "/day":
@@ -71,7 +93,8 @@ class Calendar(Pages):
         if name in self._events:
             links[f"/event/{name}"] = "Event"
         table = f"<table><tr>{cells}</tr></table>"
-        return page(f"{month:%B %Y}", table, self._notices, key="calendar", links=links | {"/": "Home"})
+        shown = table, self._notices, self._foot(self._asked)
+        return page(f"{month:%B %Y}", *shown, key="calendar", links=links | {"/": "Home"})
 
     def _cell(self, day: date) -> str:
         return f'<a href="/day?date={day}">{day.day}</a>' if self._days else str(day.day)
@@ -80,19 +103,21 @@ class Calendar(Pages):
         others = (day - timedelta(days=1), day + timedelta(days=1))
         links = {f"/day?date={other}": f"{other:%d %B}" for other in others}
         links[f"/calendar?month={day:%Y-%m}"] = f"{day:%B %Y}"
-        return page(f"{day:%d %B %Y}", "Nothing on this day.", self._notices, key="day", links=links)
+        shown = "Nothing on this day.", self._notices, self._foot(self._asked)
+        return page(f"{day:%d %B %Y}", *shown, key="day", links=links)
 
 
 class BeyondTheLast(Pages):
     """Listings of the pages by tens, each with a link to the next; beyond the last one there is the last one
-    again, for ever.
+    again, for ever. ``counted``: a listing says the numbers of the pages that were asked for.
     """
 
     most_requests = 2_000
     _per_listing = 10
 
-    def __init__(self, pages: int = 85) -> None:
+    def __init__(self, pages: int = 85, *, counted: bool = False) -> None:
         super().__init__(pages)
+        self._counted = counted
         self._listings = -(-pages // self._per_listing)
         self.keys |= {f"listing {number}" for number in range(1, self._listings + 1)}
 
@@ -105,7 +130,10 @@ class BeyondTheLast(Pages):
         shown = range(first, min(first + self._per_listing, len(self.titles)))
         links = {f"/page/{other}" if other else "/": self.titles[other] for other in shown}
         links[f"/list?page={asked + 1}"] = "Next"
-        return page("All pages", prose(f"listing {number}", 80), key=f"listing {number}", links=links)
+        last = asked * self._per_listing
+        told = f"Pages {last - self._per_listing + 1} to {last}." if self._counted else ""
+        text = prose(f"listing {number}", 80)
+        return page("All pages", told, text, key=f"listing {number}", links=links)
 
     def numbered(self, number: int, query: str) -> Answer:
         answer = super().numbered(number, query)
@@ -132,7 +160,8 @@ class Visited(Pages):
             return super().answer(ask)
         self._visits += 1
         month = date(2026 + (number := int(name)) // 12, number % 12 + 1, 1)
-        told = f"Visitor {98_000 + self._visits}, {self._visits % 24}:{number % 60:02d}. Form {uuid4().hex}"
+        time = f"{self._visits % 24}:{self._visits * 7 % 60:02d}"
+        told = f"Visitor {98_000 + self._visits}, {time}. Form {uuid4().hex}"
         links = {f"/month/{number + 1}": "Next month"}
         return page("Calendar", f"{month:%B %Y}", self._notices, told, key="month", links=links)
 

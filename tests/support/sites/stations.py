@@ -42,19 +42,24 @@ class Stations(MadeSite):
 
 
 class Archive(MadeSite):
-    """Years that lead to months, and months that lead to days, each with the one before and after.
+    """A tree of pages, each with links to those below, and to the one before and after.
 
-    Addresses have ids that do not count. A page has six numbers below 15, and no other words of its own.
+    ``below``: how many pages are below each page of a level. ``siblings``: whether the pages of the last
+    level link to each other. Addresses have ids that do not count. A page has six numbers below 15, and no
+    other words of its own. ``made_up``: these numbers are others at each request.
     """
 
-    def __init__(self, years: int, months: int, days: int) -> None:
+    def __init__(self, *below: int, siblings: bool = True, made_up: bool = False) -> None:
         super().__init__()
-        self._below = {"archive": [f"year {year}" for year in range(years)]}
-        for year in self._below["archive"]:
-            self._below[year] = [f"{year} month {month}" for month in range(months)]
-            for month in self._below[year]:
-                self._below[month] = [f"{month} day {day}" for day in range(days)]
-        self._above = {name: above for above, below in self._below.items() for name in below}
+        self._below: dict[str, list[str]] = {}
+        level = ["archive"]
+        for depth, number in enumerate(below):
+            for name in level:
+                self._below[name] = [f"{name} {depth}.{each}" for each in range(number)]
+            level = [name for above in level for name in self._below[above]]
+        self._alone = frozenset() if siblings else frozenset(level)
+        self._made_up = made_up
+        self._above = {name: above for above, names in self._below.items() for name in names}
         self.keys = frozenset(self._above) | {"archive"}
         self._named = {_id_of(name): name for name in self._above}
         self._rules = passage("lottery", 120)
@@ -63,9 +68,9 @@ class Archive(MadeSite):
         name = "archive" if ask.path == "/" else self._named.get(ask.path.removeprefix("/of/"))
         if name is None:
             return NOT_FOUND
-        drawn = random.Random(name)
+        drawn = random.Random(None if self._made_up else name)
         numbers = " ".join(str(drawn.randrange(15)) for _ in range(6))
-        beside = self._below[self._above[name]] if name in self._above else []
+        beside = [] if name in self._alone or name == "archive" else self._below[self._above[name]]
         shown = {*self._below.get(name, ()), *_neighbours(beside, name)}
         links = {f"/of/{_id_of(other)}": "Numbers" for other in sorted(shown)}
         return page("Draws", numbers, self._rules, key=name, links=links | {"/": "Archive"})

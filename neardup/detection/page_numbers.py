@@ -1,0 +1,108 @@
+"""The numbers that a page says: where they stand, and which of them are no dates.
+
+A number is a word with a digit. Where it stands is told by the words before and after a row of numbers. In
+``It is 10:05:33``, the third number is two places behind the first one after ``is``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from neardup.text.headline import date_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+_NUMBER = re.compile("[0-9]+")
+_TOKEN = re.compile("[0-9A-Za-z]+")
+_MOST_OF_TOKEN = 3
+"""Numbers in what stands between two signs of a URL: ``5mar2031`` has two, an id in hexadecimal some ten."""
+_YEAR = re.compile("(?:19|20)[0-9]{2}")
+
+_NEAR_DATE = 2
+"""Words from the name of a month, or from a year, to a number that is taken for a part of the date."""
+
+_OF_A_CLOCK = 3
+"""Numbers that tell a time: hours, minutes, seconds."""
+
+Place = tuple[str, int]
+"""A word, and how many numbers stand between; negative, from -1 on, if the word comes after the number."""
+
+Numbers = dict[Place, list[str]]
+"""The numbers of a page by their places. Each number has two: one before and one after."""
+
+
+def is_number(word: str) -> bool:
+    """Whether a word has a digit."""
+    return any(map(str.isdigit, word))
+
+
+def numbers_of(found: list[str]) -> Numbers:
+    """The numbers among the words of a page.
+
+    >>> numbers_of(["it", "is", "10", "05", "now"])
+    {('is', 0): ['10'], ('now', -2): ['10'], ('is', 1): ['05'], ('now', -1): ['05']}
+    """
+    numbers: Numbers = defaultdict(list)
+    for index, *places in _places(found):
+        for place in places:
+            numbers[place].append(found[index])
+    return dict(numbers)
+
+
+def changed(numbers: Numbers, again: Numbers) -> set[Place] | None:
+    """Where a page has other numbers when it is asked for once more; None: it has none in the same places.
+
+    Hours and minutes do not change with each second. So the two numbers before one that has changed count as
+    changed.
+
+    >>> sorted(changed({("is", 0): ["10"], ("is", 1): ["05"]}, {("is", 0): ["10"], ("is", 1): ["06"]}))
+    [('is', 0), ('is', 1)]
+    """
+    both = numbers.keys() & again.keys()
+    if not both:
+        return None
+    others = [place for place in both if numbers[place] != again[place]]
+    return {
+        (word, place - before) for word, place in others for before in range(_OF_A_CLOCK)
+    } & numbers.keys()
+
+
+def without_dates(found: list[str], made_up: Collection[Place]) -> list[str]:
+    """The words of a page, with an empty one for each number of a date, or in one of the places given."""
+    said = list(found)
+    for index, before, after in _places(found):
+        near = found[max(0, index - _NEAR_DATE) : index + _NEAR_DATE + 1]
+        if before in made_up or after in made_up or any(map(_is_of_date, near)):
+            said[index] = ""
+    return said
+
+
+def numbers_beside(said: list[str], url: str) -> tuple[str, ...]:
+    """The numbers among words that do not stand in a URL.
+
+    >>> numbers_beside(["day", "05", "rain", "12"], "http://a.example/day/5")
+    ('12',)
+    """
+    in_tokens = [_NUMBER.findall(token) for token in _TOKEN.findall(url)]
+    of_url = {number.lstrip("0") for token in in_tokens if len(token) <= _MOST_OF_TOKEN for number in token}
+    return tuple(word for word in said if is_number(word) and word.lstrip("0") not in of_url)
+
+
+def _places(found: list[str]) -> Iterator[tuple[int, Place, Place]]:
+    """The index of each number, and its two places."""
+    indices = [index for index, word in enumerate(found) if not word.isalpha() and is_number(word)]
+    for _, row in groupby(enumerate(indices), lambda each: each[1] - each[0]):
+        in_a_row = [index for _, index in row]
+        start, end = in_a_row[0], in_a_row[-1] + 1
+        before = found[start - 1] if start else ""
+        after = found[end] if end < len(found) else ""
+        for index in in_a_row:
+            yield index, (before, index - start), (after, index - end)
+
+
+def _is_of_date(word: str) -> bool:
+    return word in date_words() or _YEAR.fullmatch(word) is not None
