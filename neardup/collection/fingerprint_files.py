@@ -109,11 +109,10 @@ class ParquetFingerprints:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = _open_parquet(path)
-        with reading_parquet(path):
-            self._names: list[str] = self._file.schema_arrow.names
+        with reading_parquet(path), _open_parquet(path) as file:
+            self._names: list[str] = file.schema_arrow.names
             _need_column(path, self._names, "hash_value")
-            groups = self._file.metadata
+            groups = file.metadata
             self._ends = np.cumsum(
                 [groups.row_group(i).num_rows for i in range(groups.num_row_groups)], dtype=int
             )
@@ -138,8 +137,10 @@ class ParquetFingerprints:
         skipped = start - (int(self._ends[first - 1]) if first else 0)
         groups = list(range(first, len(self._ends)))
         left = self._all_rows - start
-        with reading_parquet(self._path):
-            for batch in self._file.iter_batches(batch_size=size, row_groups=groups, columns=[name]):
+        # A reader of its own: ids are asked for while another thread reads chunks, and two threads that share
+        # one crash the process.
+        with reading_parquet(self._path), _open_parquet(self._path) as file:
+            for batch in file.iter_batches(batch_size=size, row_groups=groups, columns=[name]):
                 column = batch.column(0)
                 if skipped:
                     dropped = min(skipped, len(column))

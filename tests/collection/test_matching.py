@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -444,6 +445,23 @@ class TestCommands:
             parquet.write_table(arrow.table(bad), files / "bad.parquet")
             with pytest.raises(ConfigurationError, match=message):
                 read_queries(files / "bad.parquet")
+
+    def test_ids_may_be_read_while_another_thread_reads_chunks(self, tmp_path: Path) -> None:
+        """Two threads that share one reader of Arrow crash the process, or wait for ever."""
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra neardup[parquet]")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        rows = np.arange(20_000)
+        table = arrow.table({"hash_value": rows.astype(np.uint64), "id": rows + 1000})
+        parquet.write_table(table, tmp_path / "f.parquet", row_group_size=90)
+        source = open_fingerprints(tmp_path / "f.parquet")
+        asked = rows[::50]
+        with ThreadPoolExecutor(1) as pool:
+            read = pool.submit(lambda: [sum(map(len, source.chunks(0, 100))) for _ in range(10)])
+            found = [source.ids(asked) for _ in range(60)]
+            chunks = read.result()
+
+        assert chunks == [len(rows)] * 10
+        assert all(ids is not None and np.array_equal(ids, asked + 1000) for ids in found)
 
     def test_rows_without_a_fingerprint_are_left_out(
         self, files: Path, capsys: pytest.CaptureFixture[str]
