@@ -22,8 +22,8 @@ _MOST_OF_TOKEN = 3
 """Numbers in what stands between two signs of a URL: ``5mar2031`` has two, an id in hexadecimal some ten."""
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
 
-_NEAR_DATE = 2
-"""Words from the name of a month, or from a year, to a number that is taken for a part of the date."""
+_OF_A_DATE = 3
+"""Words that a date is made of: a day, a month, a year."""
 
 _OF_A_CLOCK = 3
 """Numbers that tell a time: hours, minutes, seconds."""
@@ -65,7 +65,8 @@ def changed(numbers: Numbers, again: Numbers) -> set[Place] | None:
     both = numbers.keys() & again.keys()
     if not both:
         return None
-    others = [place for place in both if numbers[place] != again[place]]
+    # Any page may begin or end with a number.
+    others = [place for place in both if place[0] and numbers[place] != again[place]]
     return {
         (word, place - before) for word, place in others for before in range(_OF_A_CLOCK)
     } & numbers.keys()
@@ -75,8 +76,7 @@ def without_dates(found: list[str], made_up: Collection[Place]) -> list[str]:
     """The words of a page, with an empty one for each number of a date, or in one of the places given."""
     said = list(found)
     for index, before, after in _places(found):
-        near = found[max(0, index - _NEAR_DATE) : index + _NEAR_DATE + 1]
-        if before in made_up or after in made_up or any(map(_is_of_date, near)):
+        if before in made_up or after in made_up or _is_in_date(found, index):
             said[index] = ""
     return said
 
@@ -102,6 +102,21 @@ def _places(found: list[str]) -> Iterator[tuple[int, Place, Place]]:
         after = found[end] if end < len(found) else ""
         for index in in_a_row:
             yield index, (before, index - start), (after, index - end)
+
+
+def _is_in_date(found: list[str], index: int) -> bool:
+    """Whether a number is a year, or stands beside a year or a month, with a number between at most."""
+    if _is_of_date(found[index]):
+        return True
+    before = found[max(0, index - _OF_A_DATE + 1) : index][::-1]
+    after = found[index + 1 : index + _OF_A_DATE]
+    for words in (before, after):
+        for word in words:
+            if _is_of_date(word):
+                return True
+            if not is_number(word):
+                break
+    return False
 
 
 def _is_of_date(word: str) -> bool:
