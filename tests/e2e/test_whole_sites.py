@@ -210,7 +210,7 @@ class TestEndlessSpaces:
         [
             (lambda: Calendar(5), ENDLESS_AFTER, 1_500),
             # From one event to the next there are some two hundred pages of days and months.
-            (lambda: Calendar(5, days=True), 200, 10_000),
+            (lambda: Calendar(5, days=True), 200, 3_000),
             (lambda: Calendar(5, days=True, foot=clock), 100, 10_000),
             (lambda: SessionIds(5, endless=True), ENDLESS_AFTER, 1_500),
             (lambda: BeyondTheLast(25), ENDLESS_AFTER, 1_500),
