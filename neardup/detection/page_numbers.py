@@ -37,7 +37,8 @@ Numbers = dict[Place, list[str]]
 
 def is_number(word: str) -> bool:
     """Whether a word has a digit."""
-    return any(map(str.isdigit, word))
+    # Most words are letters only. To ask for those first takes a fourth of the time.
+    return not word.isalpha() and any(map(str.isdigit, word))
 
 
 def numbers_of(found: list[str]) -> Numbers:
@@ -94,7 +95,7 @@ def numbers_beside(said: list[str], url: str) -> tuple[str, ...]:
 
 def _places(found: list[str]) -> Iterator[tuple[int, Place, Place]]:
     """The index of each number, and its two places."""
-    indices = [index for index, word in enumerate(found) if not word.isalpha() and is_number(word)]
+    indices = [index for index, word in enumerate(found) if is_number(word)]
     for _, row in groupby(enumerate(indices), lambda each: each[1] - each[0]):
         in_a_row = [index for _, index in row]
         start, end = in_a_row[0], in_a_row[-1] + 1

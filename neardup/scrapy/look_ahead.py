@@ -140,9 +140,11 @@ class LookAhead:
 
     Pages without words of their own may have images of their own, or words that are not shown: in data for
     scripts, attributes and titles. Whether these are content is seen by asking for the last page once more:
-    names that are made up for each request are others then. If the URLs do not count, numbers of the visible
-    text and of scripts are asked for likewise: readings, prices. Where URLs count, numbers may count with
-    them for ever. Words of the text are asked for, too, when they have gone on for long: they may be random.
+    names that are made up for each request are others then. If the URLs do not count, numbers of scripts and
+    of names of media are asked for likewise. Where URLs count, numbers may count with them for ever. Words of
+    the text are asked for, too, when they have gone on for long: they may be random. Numbers of the text are
+    asked for from time to time, before the end. Where URLs count, these numbers tell only if the URLs show an
+    end.
 
     Such requests go past the scheduler and the spider, as probes do (:mod:`neardup.scrapy.probes`). They have
     the headers of the request of the last page, cookies included. None is made by ``record``, which defers
@@ -233,10 +235,8 @@ class LookAhead:
 
     async def _ask_for_numbers(self, cluster: int, numbers: Numbers, response: Response) -> None:
         try:
-            found = await self._answer(response.url, response.request)
-            if not isinstance(found, HtmlResponse) or not 200 <= found.status < 300:
-                return
-            if self._endless.last(cluster, numbers, self._text(found), response.url):
+            found = await self._page(response.url, response.request)
+            if found and self._endless.last(cluster, numbers, self._text(found), response.url):
                 last = MOST_WITHOUT_NEW * self._endless.limit
                 further = further_on(list(self._pages[cluster].urls), [last])
                 if not further or await self._is_end(further[0], cluster, response.request):
@@ -254,8 +254,7 @@ class LookAhead:
     async def _ask_for_values(self, response: HtmlResponse, name: str, tell: Callable[..., None]) -> None:
         makes_up_values = False
         try:
-            found = await self._answer(response.url, response.request)
-            if isinstance(found, HtmlResponse) and 200 <= found.status < 300:
+            if found := await self._page(response.url, response.request):
                 before, now = _values(response, name), _values(found, name)
                 makes_up_values = bool(before and now) and before.isdisjoint(now)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
@@ -274,6 +273,11 @@ class LookAhead:
         self._outcomes.count("neardup/looked_ahead")
         return found
 
+    async def _page(self, url: str, like: Request | None) -> HtmlResponse | None:
+        """The page that answers such a request; None: there is no answer, an error, or no HTML."""
+        found = await self._answer(url, like)
+        return found if isinstance(found, HtmlResponse) and 200 <= found.status < 300 else None
+
     async def _has_again(self, own: _Own) -> bool:
         """Whether the last page with something of its own has most of it when asked for once more."""
         assert own.last is not None
@@ -286,8 +290,8 @@ class LookAhead:
 
         Without an answer, and if a captcha or a page for scripts comes instead, there is no reason to doubt.
         """
-        found = await self._answer(doubted.url, like.request)
-        if not isinstance(found, HtmlResponse) or not 200 <= found.status < 300:
+        found = await self._page(doubted.url, like.request)
+        if found is None:
             return True
         return not self._is_like(cluster, found) or self._endless.has_phrases(self._text(found), doubted)
 
@@ -306,7 +310,7 @@ class LookAhead:
         return names | words_not_shown(response.url, root) if self._endless.nears_end(cluster) else names
 
     def _numbers(self, response: Response) -> set[str]:
-        """The numbers of a page's visible text and of the names of its media, without those of its URL."""
+        """The numbers of a page's scripts and of the names of its media, without those of its URL."""
         if not isinstance(response, HtmlResponse):
             return set()
         root = response.selector.root
