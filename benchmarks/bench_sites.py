@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 import neardup
 from tests.support.sites.dead_links import DeadLinks
-from tests.support.sites.endless import BeyondTheLast, Calendar, clock, time_taken
+from tests.support.sites.endless import Agenda, BeyondTheLast, Calendar, clock, time_taken
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
@@ -137,6 +137,7 @@ def cases(*, quick: bool) -> list[Case]:
         Case("endless calendar of months and days", partial(Calendar, days=True)),
         Case("endless calendar of months and days, with a clock", partial(Calendar, days=True, foot=clock)),
         Case("the same, with the time it took", partial(Calendar, days=True, foot=time_taken)),
+        Case("endless agenda of years, weeks and days", Agenda),
         Case("archive of numbers", partial(Archive, 10, 10, 12, 5)),
         Case("endless session ids", partial(_endless_sessions, 20)),
         Case("endless ?page= beyond the last", BeyondTheLast),

@@ -79,7 +79,7 @@ def test_all_rooms_agree_on_the_host_of_a_url(url: str, host: str, tmp_path: Pat
         canonical_id=1,
     )
     request = Request(plain)
-    assert PageLinks(links, response, duplicate).lets_pass(request)
+    assert PageLinks(links, response, duplicate, str).lets_pass(request)
     assert request.priority <= -DEFERRED  # not taken for a link to another host
 
 

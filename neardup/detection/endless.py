@@ -56,7 +56,15 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import host_of
-from neardup.detection.page_numbers import changed, is_number, numbers_beside, numbers_of, without_dates
+from neardup.detection.page_numbers import (
+    changed,
+    is_number,
+    numbers_beside,
+    numbers_of,
+    without_dates,
+    without_numbers,
+)
+from neardup.detection.skeletons import Skeletons
 from neardup.text.words import words
 
 if TYPE_CHECKING:
@@ -184,6 +192,8 @@ class EndlessWatch:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
+        self.skeletons = Skeletons()
+        """Canonical pages of one skeleton are one page here: the first of them."""
         self._clusters: OrderedDict[int, _Cluster] = OrderedDict()
         self._exhausted: dict[int, None] = {}
         self._joined: dict[int, int] = {}
@@ -199,7 +209,8 @@ class EndlessWatch:
 
     def cluster_of(self, canonical_id: int) -> int:
         """The cluster that the duplicates of a canonical page count for: its own, or one it has joined."""
-        return self._joined.get(canonical_id, canonical_id)
+        first = self.skeletons.first_like(canonical_id)
+        return self._joined.get(first, first)
 
     def compare(
         self,
@@ -219,6 +230,7 @@ class EndlessWatch:
         """
         cluster = self._cluster(cluster_id)
         before = cluster.size
+        canonical_id = self.skeletons.first_like(canonical_id)
         times = cluster.times.get(canonical_id, 0)
         cluster.times[canonical_id] = times + 1
         found = words(text)
@@ -265,8 +277,10 @@ class EndlessWatch:
         second answer leaves out the numbers of the page's URL as well.
         """
         said = without_dates(found, self._made_up.get(host_of(url), ()))
-        beside = numbers_beside(said, url)
-        beside_url = bool(beside) and cluster.add([hash(beside)])
+        numbers, beside = numbers_beside(said), numbers_beside(said, url)
+        # The same hours of a day are others beside the URL of the fifth of May and that of the fourth.
+        beside_url = cluster.add([hash(numbers)]) and bool(beside)
+        beside_url = beside_url and (beside == numbers or cluster.add([hash(beside)]))
         own = cluster.add(_phrases_with_numbers(said)) or beside_url
         cluster.with_numbers += own
         cluster.to_ask = None
@@ -409,7 +423,8 @@ class EndlessWatch:
 
     def is_of(self, cluster_id: int, canonical_id: int) -> bool:
         """Whether a duplicate of a canonical page is one of those that the cluster has led to."""
-        return cluster_id == self.cluster_of(canonical_id) or canonical_id in self._cluster(cluster_id).times
+        first = self.skeletons.first_like(canonical_id)
+        return cluster_id == self.cluster_of(first) or first in self._cluster(cluster_id).times
 
     def says_nothing(self, cluster_id: int, text: str) -> bool:
         """Whether pages that the cluster has led to have said all that a text says; the text is forgotten."""
@@ -434,7 +449,7 @@ class EndlessWatch:
 
 
 def _phrases_without_numbers(found: list[str]) -> Iterable[int]:
-    return _phrases(["" if is_number(word) else word for word in found], _PHRASE)
+    return _phrases(without_numbers(found), _PHRASE)
 
 
 def _phrases_with_numbers(said: list[str]) -> Iterable[int]:

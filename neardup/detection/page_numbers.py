@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from neardup.text.headline import date_words
@@ -27,6 +27,11 @@ _OF_A_DATE = 3
 
 _OF_A_CLOCK = 3
 """Numbers that tell a time: hours, minutes, seconds."""
+
+_LONG_ROW = 7
+"""Numbers of a row of which it is asked whether the row counts up: a week has as many."""
+
+_MOST_DIGITS = 9
 
 Place = tuple[str, int]
 """A word, and how many numbers stand between; negative, from -1 on, if the word comes after the number."""
@@ -48,9 +53,10 @@ def numbers_of(found: list[str]) -> Numbers:
     {('is', 0): ['10'], ('now', -2): ['10'], ('is', 1): ['05'], ('now', -1): ['05']}
     """
     numbers: Numbers = defaultdict(list)
-    for index, *places in _places(found):
-        for place in places:
-            numbers[place].append(found[index])
+    for row in _rows(found):
+        for index, *places in _places_in(row, found):
+            for place in places:
+                numbers[place].append(found[index])
     return dict(numbers)
 
 
@@ -74,15 +80,35 @@ def changed(numbers: Numbers, again: Numbers) -> set[Place] | None:
 
 
 def without_dates(found: list[str], made_up: Collection[Place]) -> list[str]:
-    """The words of a page, with an empty one for each number of a date, or in one of the places given."""
+    """The words of a page, with an empty one for each number of a date, or in one of the places given.
+
+    A row of numbers that counts up has the days of a month, with the numbers of the weeks between.
+    """
     said = list(found)
-    for index, before, after in _places(found):
-        if before in made_up or after in made_up or _is_in_date(found, index):
-            said[index] = ""
+    for row in _rows(found):
+        counts_up = _counts_up([found[index] for index in row])
+        for index, before, after in _places_in(row, found):
+            if counts_up or before in made_up or after in made_up or _is_in_date(found, index):
+                said[index] = ""
     return said
 
 
-def numbers_beside(said: list[str], url: str) -> tuple[str, ...]:
+def without_numbers(found: list[str]) -> list[str]:
+    """The words of a page, with an empty one for each number, and for the months and days in a row with one.
+
+    >>> without_numbers(["may", "we", "meet", "on", "friday", "2", "may"])
+    ['may', 'we', 'meet', 'on', '', '', '']
+    """
+    dates, said = date_words(), list(found)
+    for is_dated, row in groupby(range(len(found)), lambda at: found[at] in dates or is_number(found[at])):
+        indices = list(row) if is_dated else []
+        if any(is_number(found[index]) for index in indices):
+            for index in indices:
+                said[index] = ""
+    return said
+
+
+def numbers_beside(said: list[str], url: str = "") -> tuple[str, ...]:
     """The numbers among words that do not stand in a URL.
 
     >>> numbers_beside(["day", "05", "rain", "12"], "http://a.example/day/5")
@@ -93,16 +119,29 @@ def numbers_beside(said: list[str], url: str) -> tuple[str, ...]:
     return tuple(word for word in said if is_number(word) and word.lstrip("0") not in of_url)
 
 
-def _places(found: list[str]) -> Iterator[tuple[int, Place, Place]]:
-    """The index of each number, and its two places."""
+def _rows(found: list[str]) -> Iterator[list[int]]:
+    """The indices of the numbers, by rows without another word between."""
     indices = [index for index, word in enumerate(found) if is_number(word)]
     for _, row in groupby(enumerate(indices), lambda each: each[1] - each[0]):
-        in_a_row = [index for _, index in row]
-        start, end = in_a_row[0], in_a_row[-1] + 1
-        before = found[start - 1] if start else ""
-        after = found[end] if end < len(found) else ""
-        for index in in_a_row:
-            yield index, (before, index - start), (after, index - end)
+        yield [index for _, index in row]
+
+
+def _places_in(row: list[int], found: list[str]) -> Iterator[tuple[int, Place, Place]]:
+    """The index of each number of a row, and its two places."""
+    start, end = row[0], row[-1] + 1
+    before = found[start - 1] if start else ""
+    after = found[end] if end < len(found) else ""
+    for index in row:
+        yield index, (before, index - start), (after, index - end)
+
+
+def _counts_up(row: list[str]) -> bool:
+    """Whether half of the numbers of a row are one more than the number before."""
+    if len(row) < _LONG_ROW:
+        return False
+    numbers = [int(word) if _NUMBER.fullmatch(word) and len(word) <= _MOST_DIGITS else None for word in row]
+    ups = sum(one is not None and other is not None and other - one == 1 for one, other in pairwise(numbers))
+    return 2 * ups >= len(row)
 
 
 def _is_in_date(found: list[str], index: int) -> bool:

@@ -11,7 +11,7 @@ from scrapy import signals
 
 from neardup.address import host_of
 from neardup.detection.endless import EndlessWatch, Led
-from neardup.detection.verdict import LEFT_ALONE, Kind
+from neardup.detection.verdict import CANONICAL, LEFT_ALONE, Kind
 from neardup.scrapy.carried import values_carried, without_values
 from neardup.scrapy.held import Held, HeldRequests, Why
 from neardup.scrapy.options import Action
@@ -387,10 +387,12 @@ class Links:
 class PageLinks:
     """The requests of one page: :meth:`lets_pass` is asked about each, :meth:`finish` comes last.
 
-    ``verdict`` may be corrected in between.
+    ``verdict`` may be corrected in between. ``text`` gives the visible text of the page.
     """
 
-    def __init__(self, links: Links, response: Response, verdict: Verdict | None) -> None:
+    def __init__(
+        self, links: Links, response: Response, verdict: Verdict | None, text: Callable[[], str]
+    ) -> None:
         self._links = links
         self._response = response
         asked = response.request.url if response.request else response.url
@@ -398,9 +400,12 @@ class PageLinks:
         self._own_urls = {url.partition("#")[0] for url in (response.url, asked)}
         self._callback = without_values(response.request.callback) if response.request else None
         self.verdict = verdict
+        self._text = text
         self._led_by: int | None = response.meta.get(CLUSTER)
         self._far: int = 0 if self._led_by is None else response.meta.get(FAR, _NEAR + 1)
         self._audited: int | None = response.meta.get(AUDITED)
+        self._is_like_others: bool | None = None
+        """Whether others say the same as this canonical page, but for numbers; None: that was not asked."""
         self._new: list[str] = []
         self._steps = Steps(response) if links.waiting and links.steps_counted is not None else None
         self.withheld = 0
@@ -428,13 +433,12 @@ class PageLinks:
         new = links.is_new(fingerprint)
         if new:
             self._new.append(url)
-        waits = verdict is not None and not verdict.follow
-        if not waits or not is_link or host_of(url) != host_of(self._response.url):
+        copy_of = self._copy_of() if is_link else None
+        if copy_of is None or host_of(url) != host_of(self._response.url):
             links.pass_on(fingerprint)
             return True
         assert verdict is not None
-        assert verdict.canonical_id is not None
-        cluster = links.endless.cluster_of(verdict.canonical_id)
+        cluster = links.endless.cluster_of(copy_of)
         if (links.action.withholds and not new) or links.endless.is_exhausted(cluster):
             links.withhold(request, fingerprint)
             links.hold(verdict, request, request.priority, Why.WITHHELD)
@@ -446,11 +450,25 @@ class PageLinks:
         links.hold(verdict, request, priority, Why.DEFERRED)
         return True
 
-    def finish(self, text: Callable[[], str]) -> int | None:
+    def _copy_of(self) -> int | None:
+        """The canonical page because of which links wait; None: links do not wait.
+
+        This page is a duplicate of it, or is itself one of several that say the same but for numbers.
+        """
+        verdict = self.verdict
+        if verdict is None or (verdict.follow and verdict.kind not in CANONICAL):
+            return None
+        of = verdict.page_stood_for
+        if of is None or not verdict.follow:
+            return of
+        if self._is_like_others is None:
+            skeletons = self._links.endless.skeletons
+            self._is_like_others = skeletons.add(self._response.url, of, self._text)
+        return of if self._is_like_others else None
+
+    def finish(self) -> int | None:
         """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
         this exhausts, or None. Tell if the page's links count the steps to them.
-
-        ``text`` gives the visible text of the page.
         """
         verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
         request = self._response.request
@@ -474,7 +492,7 @@ class PageLinks:
             assert of is not None
             is_new, new_links = not verdict.repeated, bool(self._new)
             url = self._response.url
-            led = endless.compare(cluster, of, text(), is_new=is_new, new_links=new_links, url=url)
+            led = endless.compare(cluster, of, self._text(), is_new=is_new, new_links=new_links, url=url)
             if self._is_near(led):
                 led = Led.LITTLE
         return cluster if endless.led(cluster, led) else None

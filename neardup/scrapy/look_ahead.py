@@ -7,6 +7,7 @@ import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
@@ -46,6 +47,9 @@ _REMEMBERED = 24
 _MOST_CLUSTERS = 10_000
 """Clusters whose URLs are remembered, some 50 MB; the one that has been quiet the longest is forgotten."""
 
+_MOST_LASTING = 100
+"""Pages that are asked for again some time later, the last ones."""
+
 _NOT_THERE = {400, 404, 410, 500}
 """Statuses by which sites say that they have no such page. Others say that they do not like the crawl."""
 
@@ -58,6 +62,29 @@ _NUMBER = re.compile(
     r"(?<![0-9A-Za-z])(?!(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-3][0-9])?(?![0-9]))[0-9]{3,9}(?![0-9A-Za-z])"
 )
 """A number that is no day of a month, no date or time, and no part of a token."""
+
+
+_ASKED_AGAIN = (2.0, 61.0)
+"""Seconds after which a page whose numbers have lasted is asked for again: a clock may show no seconds."""
+
+
+class _OfNumbers(NamedTuple):
+    """A page of a cluster whose numbers are asked for."""
+
+    cluster: int
+    url: str
+    request: Request | None
+    numbers: Numbers
+
+
+class _Lasting(NamedTuple):
+    """A page whose numbers have lasted, and is asked for again: from when on, and how many seconds after the
+    first time that is.
+    """
+
+    when: float
+    age: float
+    page: _OfNumbers
 
 
 class _OfOnePage(NamedTuple):
@@ -160,6 +187,7 @@ class LookAhead:
         self._detector = detector
         self._pages: OrderedDict[int, _Pages] = OrderedDict()
         self._names = 0
+        self._lasting: deque[_Lasting] = deque(maxlen=_MOST_LASTING)
 
     def read(self, response: Response) -> None:
         """Take note of a page, if a link of a duplicate led to it."""
@@ -231,18 +259,32 @@ class LookAhead:
             return
         numbers = self._endless.numbers_to_ask(cluster)
         if numbers is not None:
-            deferred_from_coro(self._ask_for_numbers(cluster, numbers, response))
+            page = _OfNumbers(cluster, response.url, response.request, numbers)
+            deferred_from_coro(self._ask_for_numbers(page))
+        now = monotonic()
+        due = [lasting for lasting in self._lasting if lasting.when <= now]
+        for lasting in due:
+            self._lasting.remove(lasting)
+            deferred_from_coro(self._ask_for_numbers(lasting.page, lasting.age))
 
-    async def _ask_for_numbers(self, cluster: int, numbers: Numbers, response: Response) -> None:
+    async def _ask_for_numbers(self, page: _OfNumbers, age: float = 0.0) -> None:
+        """Ask for a page once more, so many seconds after the first time."""
         try:
-            found = await self._page(response.url, response.request)
-            if found and self._endless.last(cluster, numbers, self._text(found), response.url):
-                last = MOST_WITHOUT_NEW * self._endless.limit
-                further = further_on(list(self._pages[cluster].urls), [last])
-                if not further or await self._is_end(further[0], cluster, response.request):
-                    self._endless.trust_numbers(cluster)
+            found = await self._page(page.url, page.request)
+            if not found or not self._endless.last(page.cluster, page.numbers, self._text(found), page.url):
+                return
+            for later in _ASKED_AGAIN:
+                if later > age:
+                    self._lasting.append(_Lasting(monotonic() + later - age, later, page))
+                    break
+            if age or page.cluster not in self._pages:
+                return
+            last = MOST_WITHOUT_NEW * self._endless.limit
+            further = further_on(list(self._pages[page.cluster].urls), [last])
+            if not further or await self._is_end(further[0], page.cluster, page.request):
+                self._endless.trust_numbers(page.cluster)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
-            self._outcomes.failed_on(response.url, exc)
+            self._outcomes.failed_on(page.url, exc)
 
     def ask_for_values(self, response: HtmlResponse, name: str, tell: Callable[..., None]) -> None:
         """Ask for a page once more, and tell whether all its links have other values of a parameter then.
@@ -345,13 +387,18 @@ class LookAhead:
         )
 
     def _is_like(self, cluster: int, response: HtmlResponse) -> bool:
-        """Whether a page is a duplicate as those that the cluster has led to are."""
+        """Whether a page is a duplicate as those that the cluster has led to are, or says the same as these
+        but for numbers.
+        """
         try:
             reading = self._detector.reader.read_response(response)
         except PageTooLarge:
             return False
-        like = self._detector.canonical_like(response.url, reading)
-        return like is not None and self._endless.is_of(cluster, self._detector.pages.ids[like.row])
+        found = self._detector.canonical_like(response.url, reading)
+        of = None if found is None else self._detector.pages.ids[found.row]
+        if of is None:
+            of = self._endless.skeletons.first_saying(response.url, self._text(response))
+        return of is not None and self._endless.is_of(cluster, of)
 
 
 def _values(response: HtmlResponse, name: str) -> set[str]:

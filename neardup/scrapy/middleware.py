@@ -100,7 +100,7 @@ class NearDuplicateMiddleware:
             self.neardup.policy.hold_page(response, dropped_as)
         else:
             self.neardup.policy.note_kept(response, verdict)
-        links = self.neardup.policy.links_of(response, verdict)
+        links = self.neardup.policy.links_of(response, verdict, partial(self.neardup.text, response))
         requested: list[str] = []
         stores_links = self.neardup.options.links
         try:
@@ -128,7 +128,7 @@ class NearDuplicateMiddleware:
     def _finish(self, links: PageLinks, response: Response, verdict: Verdict | None) -> None:
         try:
             self.neardup.look_ahead.read(response)
-            exhausted = links.finish(partial(self.neardup.text, response))
+            exhausted = links.finish()
             self.neardup.look_ahead.ask_for_numbers(response)
             if exhausted is not None:
                 self.neardup.look_ahead.exhausted(exhausted, response)

@@ -12,6 +12,8 @@ from neardup.scrapy.links import AGAIN, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -130,9 +132,9 @@ class Policy:
         self._skipped ^= {key}
         return is_again
 
-    def links_of(self, response: Response, verdict: Verdict | None) -> PageLinks:
-        """What to do with the requests of one page."""
-        return PageLinks(self.links, response, verdict)
+    def links_of(self, response: Response, verdict: Verdict | None, text: Callable[[], str]) -> PageLinks:
+        """What to do with the requests of one page; ``text`` gives its visible text."""
+        return PageLinks(self.links, response, verdict, text)
 
     def hold_page(self, response: Response, verdict: Verdict) -> None:
         """Remember a page whose items are dropped, or whose callback is not called, if that is doubtful.

@@ -94,6 +94,42 @@ def test_dates_and_numbers_of_the_address_tell_nothing(written: str) -> None:
     assert number < 1000
 
 
+def test_the_same_hours_tell_nothing_beside_another_address() -> None:
+    watch, hours = EndlessWatch(20), " ".join(f"{hour} 30" for hour in range(8, 20))
+    for number in range(2000):
+        day = date(2026, 1, 1) + timedelta(days=number)
+        text, url = f"Open at {hours} as ever", f"http://a.example/day?month={day.month}&day={day.day}"
+        if watch.led(1, watch.compare(1, 2, text, new_links=True, url=url)):
+            break
+
+    assert number < 40
+
+
+def test_months_and_days_beside_a_number_are_no_words() -> None:
+    watch = EndlessWatch(20)
+    for number in range(2000):
+        day = date(2026, 1, 1) + timedelta(days=number)
+        text = f"On {day:%A}, {MONTHS[day.month - 1]} {day.day} there is nothing at all"
+        if watch.led(1, watch.compare(1, 2, text, new_links=True, url=f"http://a.example/{number}")):
+            break
+
+    assert number < 40
+
+
+def test_pages_of_one_skeleton_are_one_page() -> None:
+    watch = EndlessWatch(20)
+    for page_id in range(100, 110):
+        watch.skeletons.add(f"http://a.example/{page_id}", page_id, lambda: "nothing this week")
+    first = watch.skeletons.first_like(109)
+
+    assert first != 109
+    assert watch.cluster_of(109) == watch.cluster_of(first) == first
+    pages = range(102, 110)
+    told = [watch.compare(1, page_id, "nothing this week", new_links=True) for page_id in (*pages, *pages)]
+    assert told == [Led.OWN_WORDS] + [Led.LITTLE] * (OFTEN - 1) + [Led.NOTHING] * OFTEN
+    assert watch.is_of(1, 109)
+
+
 def draws(clock: random.Random | None = None) -> list[str]:
     """Pages that differ in six numbers, and tell the time if there is a clock."""
     drawn = random.Random(9)

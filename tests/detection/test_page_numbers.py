@@ -34,6 +34,13 @@ def test_dates_say_nothing() -> None:
     assert said("drawn 1", "drawn 1", "on 5 March 2026 drawn 7") == ["7"]
 
 
+def test_the_days_of_a_month_say_nothing_with_or_without_weeks() -> None:
+    days = " ".join(f"{45 + day // 7} {day}" if day % 7 == 1 else str(day) for day in range(1, 31))
+
+    assert said("drawn 1", "drawn 1", f"days {days} drawn 7") == ["7"]
+    assert said("drawn 1", "drawn 1", "draws 3 4 12 30 31 2 9") == ["3", "4", "12", "30", "31", "2", "9"]
+
+
 def test_without_numbers_in_the_same_places_nothing_is_known() -> None:
     assert changed(numbers_of(["drawn", "7"]), numbers_of(["are", "you", "human"])) is None
 

@@ -171,7 +171,7 @@ class TestReleasedLinks:
     def defer(self, links: Links, verdict: Verdict, name: str = "next", *, seen: bool = False) -> Request:
         """A link of a duplicate, on its way into the queue; with ``seen``, Scrapy does not take it again."""
         request = Request(f"http://shop.example/{name}", priority=7, meta={"kept": 1})
-        assert PageLinks(links, response(), verdict).lets_pass(request)
+        assert PageLinks(links, response(), verdict, str).lets_pass(request)
         links.crawler.signals.send_catch_log(signals.request_scheduled, request=request)
         if seen:
             links.crawler.signals.send_catch_log(signals.request_dropped, request=request)
@@ -234,7 +234,7 @@ class TestReleasedLinks:
         for _ in range(3):
             links.endless.led(1, Led.NOTHING)
         withheld = Request("http://shop.example/next")
-        assert not PageLinks(links, response(), duplicate()).lets_pass(withheld)
+        assert not PageLinks(links, response(), duplicate(), str).lets_pass(withheld)
         assert links.lost_candidates == 1
 
         (released,) = links.release(2, 1)
@@ -249,7 +249,9 @@ class TestReleasedLinks:
     def test_nofollow_makes_no_request_that_has_been_made(self, links: Links) -> None:
         links.action = Action.NOFOLLOW
         links.pass_on(request_key(links.crawler, Request("http://shop.example/next")))
-        assert not PageLinks(links, response(), duplicate()).lets_pass(Request("http://shop.example/next"))
+        assert not PageLinks(links, response(), duplicate(), str).lets_pass(
+            Request("http://shop.example/next")
+        )
 
         assert links.release(2, 1) == []
 

@@ -365,7 +365,7 @@ class TestNeverTouched:
     def test_what_is_no_link(self, links: Links, request_: Request) -> None:
         before = request_.to_dict(spider=SPIDER)
 
-        assert PageLinks(links, self.response(), None).lets_pass(request_)
+        assert PageLinks(links, self.response(), None, str).lets_pass(request_)
         assert predictions().look_at(request_) is None
 
         assert request_.to_dict(spider=SPIDER) == before
@@ -374,14 +374,14 @@ class TestNeverTouched:
     def test_links_are_looked_at_also_those_to_other_hosts(self, links: Links, url: str) -> None:
         request = Request(url)
 
-        assert PageLinks(links, self.response(), None).lets_pass(request)
+        assert PageLinks(links, self.response(), None, str).lets_pass(request)
 
         assert request.meta == {BAND: 0}
 
     def test_marks_that_a_spider_copies_are_taken_out(self, links: Links) -> None:
         request = Request(KNOWN, meta={PREDICTED: True, BAND: 3})
 
-        PageLinks(links, self.response(), None).lets_pass(request)
+        PageLinks(links, self.response(), None, str).lets_pass(request)
 
         assert request.meta == {BAND: 0}
 
@@ -390,7 +390,7 @@ class TestNeverTouched:
         object.__setattr__(of_page, "follow", False)
         request = Request(KNOWN)
 
-        assert PageLinks(links, self.response(), of_page).lets_pass(request)
+        assert PageLinks(links, self.response(), of_page, str).lets_pass(request)
 
         assert (request.priority, request.meta[BAND]) == (-DEFERRED, OF_DUPLICATES)
 
@@ -404,7 +404,7 @@ class TestNeverTouched:
             evidence=Evidence.WHOLE,
         )
         object.__setattr__(doubtful, "follow", False)
-        PageLinks(links, self.response(), doubtful).lets_pass(Request(KNOWN))
+        PageLinks(links, self.response(), doubtful, str).lets_pass(Request(KNOWN))
 
         (released,) = links.release(2, cluster=None)
 

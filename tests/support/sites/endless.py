@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -105,6 +106,67 @@ class Calendar(Pages):
         links[f"/calendar?month={day:%Y-%m}"] = f"{day:%B %Y}"
         shown = "Nothing on this day.", self._notices, self._foot(self._asked)
         return page(f"{day:%d %B %Y}", *shown, key="day", links=links)
+
+
+class Agenda(Pages):
+    """Views of years, weeks and days, each linked with the one before and after.
+
+    A year links to its weeks, a week to its days. Twenty days of the first year have an event. Weeks tell
+    dates and little else, so that each passes for new. All views tell the time.
+    """
+
+    most_requests = 20_000
+    _hours = " ".join(f"{hour}:{minutes}" for hour in range(8, 20) for minutes in ("00", "30"))
+
+    def __init__(self, pages: int = 10) -> None:
+        super().__init__(pages)
+        chosen = random.Random(3).sample(range(365), 20)
+        self._events = {_FIRST + timedelta(days=number): prose(f"event {number}", 60) for number in chosen}
+        self.keys |= {"year", "week", "day"} | {f"event {day}" for day in self._events}
+
+    def answer(self, ask: Ask) -> Answer:
+        view = ask.path.removeprefix("/")
+        if view == "year":
+            return self._year(int(ask.query["year"]))
+        if view not in {"week", "day"}:
+            return super().answer(ask)
+        day = date.fromisoformat(ask.query["from"])
+        return self._week(day) if view == "week" else self._day(day)
+
+    def numbered(self, number: int, query: str) -> Answer:
+        answer = super().numbered(number, query)
+        return Answer(
+            answer.body.replace("</nav>", '<a href="/year?year=2026">Agenda</a></nav>'), key=answer.key
+        )
+
+    def _year(self, year: int) -> Answer:
+        first = date(year, 1, 1)
+        days = [first + timedelta(days=number) for number in range(365)]
+        cells = " ".join(
+            (f"{day:%B} " if day.day == 1 else "")
+            + (f'<a href="/week?from={day}">{day:%V}</a> ' if day.weekday() == 0 else "")
+            + str(day.day)
+            for day in days
+        )
+        links = {f"/year?year={other}": str(other) for other in (year - 1, year + 1)}
+        return self._view(f"{year}", [cells], "year", links)
+
+    def _week(self, start: date) -> Answer:
+        days = [start + timedelta(days=number) for number in range(7)]
+        shown = [f"{day:%A, %d} {self._hours} {self._events.get(day, '')}" for day in days]
+        links = {f"/day?from={day}": f"{day:%A}" for day in days}
+        links |= {f"/week?from={start + timedelta(days=step)}": "other week" for step in (-7, 7)}
+        return self._view(f"Week {start:%V, %b %Y}", shown, "week", links)
+
+    def _day(self, day: date) -> Answer:
+        links = {f"/day?from={day + timedelta(days=step)}": "other day" for step in (-1, 1)}
+        monday = day - timedelta(days=day.weekday())
+        links |= {f"/week?from={monday}": "Week", f"/year?year={day.year}": "Year"}
+        key = f"event {day}" if day in self._events else "day"
+        return self._view(f"{day:%A, %B %d, %Y}", [self._hours, self._events.get(day, "")], key, links)
+
+    def _view(self, title: str, shown: list[str], key: str, links: dict[str, str]) -> Answer:
+        return page(title, *shown, f"It is {time.strftime('%H:%M:%S')}.", key=key, links=links)
 
 
 class BeyondTheLast(Pages):

@@ -1,0 +1,58 @@
+"""Pages that say the same but for numbers and dates."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from neardup.detection.skeletons import ENOUGH, Skeletons
+
+WEEK = "Town hall, week {} of {}: no events, Monday {}, Tuesday {}"
+
+
+def week(number: int) -> str:
+    return WEEK.format(number, ["January", "March"][number % 2], number + 1, number + 2)
+
+
+def url(number: int, host: str = "a.example") -> str:
+    return f"http://{host}/week?from=2031-{number}"
+
+
+def add(skeletons: Skeletons, numbers: range, host: str = "a.example") -> list[bool]:
+    return [skeletons.add(url(number, host), number, partial(week, number)) for number in numbers]
+
+
+def test_pages_are_alike_when_enough_have_been_seen() -> None:
+    skeletons = Skeletons()
+
+    alike = add(skeletons, range(10))
+
+    assert alike == [False] * 2 * ENOUGH + [True] * (10 - 2 * ENOUGH)
+    assert skeletons.first_like(9) == skeletons.first_like(ENOUGH) == ENOUGH
+
+
+def test_other_words_and_other_hosts_make_other_pages() -> None:
+    skeletons = Skeletons()
+    add(skeletons, range(10))
+
+    assert not skeletons.add(url(10), 10, lambda: f"{week(10)} Concert of the brass band")
+    assert not any(add(skeletons, range(11, 14), "b.example"))
+    assert skeletons.first_like(10) == 10
+
+
+def test_texts_are_read_only_where_addresses_differ_in_numbers() -> None:
+    def unread() -> str:
+        raise AssertionError
+
+    skeletons = Skeletons()
+    for number, name in enumerate("abcdefgh"):
+        assert not skeletons.add(f"http://a.example/{name}/{number}", number, unread)
+
+
+def test_a_text_that_is_no_page_yet_is_known_by_its_skeleton() -> None:
+    skeletons = Skeletons()
+    assert skeletons.first_saying(url(50), week(50)) is None
+
+    add(skeletons, range(10))
+
+    assert skeletons.first_saying(url(50), week(50)) == ENOUGH
+    assert skeletons.first_saying(url(50), "Concert of the brass band") is None
