@@ -35,7 +35,8 @@ all pages of the host. If the rest is the same, numbers tell as much as words. T
 pages count, and show no end.
 
 A page that is new by its verdict may say nothing of its own but a date. Such a page joins the cluster that
-has led to the page: the duplicates of the page count for that cluster.
+has led to the page: the duplicates of the page count for that cluster. Pages of one skeleton
+(:mod:`neardup.detection.skeletons`) count as one page, and links of theirs wait as those of duplicates do.
 
 A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
 the limit it is doubted that the last words of a page's own are content. Whoever asks for that page again can

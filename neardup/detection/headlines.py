@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.detection import frequency_kernels
 from neardup.text import headline
-from neardup.text.headline import TITLE_WORDS
+from neardup.text.headline import DATE_OR_NUMBER, TITLE_WORDS
 from neardup.text.words import words
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def are_renumbered(one: Headline, url: str, other: Headline, other_url: str) -> 
     return (
         bool(mine | theirs)
         and mine | theirs <= _chapter_numbers()
-        and any(not word & 1 for word in both)
+        and any(not word & DATE_OR_NUMBER for word in both)
         and mine.isdisjoint(_path_words(path))
         and theirs.isdisjoint(_path_words(other_path))
     )

@@ -99,10 +99,12 @@ def without_numbers(found: list[str]) -> list[str]:
     >>> without_numbers(["may", "we", "meet", "on", "friday", "2", "may"])
     ['may', 'we', 'meet', 'on', '', '', '']
     """
-    dates, said = date_words(), list(found)
-    for is_dated, row in groupby(range(len(found)), lambda at: found[at] in dates or is_number(found[at])):
+    said, distinct = list(found), set(found)
+    numbers = {word for word in distinct if is_number(word)}
+    dated = numbers | (distinct & date_words())
+    for is_dated, row in groupby(range(len(found)), lambda at: found[at] in dated):
         indices = list(row) if is_dated else []
-        if any(is_number(found[index]) for index in indices):
+        if any(found[index] in numbers for index in indices):
             for index in indices:
                 said[index] = ""
     return said

@@ -2,7 +2,7 @@
 
 Such pages may pass for new, each by its date. The *skeleton* of a page is what is left of its words without
 the numbers, and without the names of months and days. To find it takes as long as to fingerprint the page. So
-only pages are asked whose URLs differ from those of other pages in numbers alone.
+only pages are asked whose URLs and headlines differ from those of other pages in numbers alone.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 from neardup.address import host_of
 from neardup.detection.page_numbers import is_number
-from neardup.text.headline import date_words
+from neardup.text.headline import DATE_OR_NUMBER, date_words
 from neardup.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from neardup.text.headline import Headline
+
 Value = TypeVar("Value")
 
 ENOUGH = 2
-"""Pages that are needed to tell that pages are alike: of one shape of URL, and then of one skeleton."""
+"""Pages that are needed to tell that pages are alike: of one shape, and then of one skeleton."""
 
 _MOST = 100_000
-"""Shapes of URLs, skeletons and pages that are remembered, some 10 MB each. What was quiet the longest is
+"""Shapes, skeletons and pages that are remembered, some 10 MB each. What was quiet the longest is
 forgotten first.
 """
 
@@ -37,18 +39,19 @@ class Skeletons:
 
     def __init__(self) -> None:
         self._shapes: OrderedDict[int, int] = OrderedDict()
-        """How many pages have a URL of this shape."""
+        """How many pages have a URL and a headline of this shape."""
         self._skeletons: OrderedDict[int, tuple[int, int]] = OrderedDict()
         """The first page of a skeleton, by its id, and how many have it."""
         self._first: OrderedDict[int, int] = OrderedDict()
         """The first page like each page, by their ids."""
 
-    def add(self, url: str, page_id: int, text: Callable[[], str]) -> bool:
+    def add(self, url: str, page_id: int, headline: Headline | None, text: Callable[[], str]) -> bool:
         """Take note of a canonical page; whether enough pages are like it.
 
         ``text`` gives the visible text of the page, and is called if it is needed.
         """
-        shape = hash(_DIGITS.sub("0", url))
+        said = b"" if headline is None else headline[headline & DATE_OR_NUMBER == 0].tobytes()
+        shape = hash((_DIGITS.sub("0", url), said))
         of_shape = self._shapes.pop(shape, 0) + 1
         _put(self._shapes, shape, of_shape)
         if of_shape <= ENOUGH:
@@ -76,8 +79,10 @@ def skeleton(text: str) -> tuple[str, ...]:
     >>> skeleton("Monday, 3 May 2031: no events"), skeleton("Friday, 4 July 2031: no events")
     (('no', 'events'), ('no', 'events'))
     """
-    dates = date_words()
-    return tuple(word for word in words(text) if word not in dates and not is_number(word))
+    found = words(text)
+    distinct = set(found)
+    left_out = distinct & date_words() | {word for word in distinct if is_number(word)}
+    return tuple(word for word in found if word not in left_out)
 
 
 def _key(url: str, text: str) -> int:

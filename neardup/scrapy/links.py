@@ -463,7 +463,7 @@ class PageLinks:
             return of
         if self._is_like_others is None:
             skeletons = self._links.endless.skeletons
-            self._is_like_others = skeletons.add(self._response.url, of, self._text)
+            self._is_like_others = skeletons.add(self._response.url, of, verdict.headline, self._text)
         return of if self._is_like_others else None
 
     def finish(self) -> int | None:

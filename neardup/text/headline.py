@@ -37,6 +37,9 @@ TITLE_WORDS = 12
 HEADING_WORDS = 8
 """Distinct words of the first heading that are kept."""
 
+DATE_OR_NUMBER = 1
+"""The bit of a word that is set if it is a number, or the name of a month or of a weekday."""
+
 BYTES = 4 * (TITLE_WORDS + HEADING_WORDS)
 """Bytes of a headline, in memory and in the store."""
 
@@ -150,8 +153,8 @@ def hashes(symbols: list[str], text: str, most: int) -> list[int]:
 def word_hash(word: str) -> int:
     """A word as a headline keeps it, 32 bits."""
     # 2 in place of 0, which stands for no word.
-    counts = word.isdigit() or word in date_words()
-    return (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & ~1 | counts) or 2
+    said = DATE_OR_NUMBER if word.isdigit() or word in date_words() else 0
+    return (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & ~DATE_OR_NUMBER | said) or 2
 
 
 @cache

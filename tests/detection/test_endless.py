@@ -119,7 +119,7 @@ def test_months_and_days_beside_a_number_are_no_words() -> None:
 def test_pages_of_one_skeleton_are_one_page() -> None:
     watch = EndlessWatch(20)
     for page_id in range(100, 110):
-        watch.skeletons.add(f"http://a.example/{page_id}", page_id, lambda: "nothing this week")
+        watch.skeletons.add(f"http://a.example/{page_id}", page_id, None, lambda: "nothing this week")
     first = watch.skeletons.first_like(109)
 
     assert first != 109

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from neardup.detection.skeletons import ENOUGH, Skeletons
+from neardup.text.headline import of_texts
 
 WEEK = "Town hall, week {} of {}: no events, Monday {}, Tuesday {}"
 
@@ -18,7 +19,7 @@ def url(number: int, host: str = "a.example") -> str:
 
 
 def add(skeletons: Skeletons, numbers: range, host: str = "a.example") -> list[bool]:
-    return [skeletons.add(url(number, host), number, partial(week, number)) for number in numbers]
+    return [skeletons.add(url(number, host), number, None, partial(week, number)) for number in numbers]
 
 
 def test_pages_are_alike_when_enough_have_been_seen() -> None:
@@ -34,7 +35,7 @@ def test_other_words_and_other_hosts_make_other_pages() -> None:
     skeletons = Skeletons()
     add(skeletons, range(10))
 
-    assert not skeletons.add(url(10), 10, lambda: f"{week(10)} Concert of the brass band")
+    assert not skeletons.add(url(10), 10, None, lambda: f"{week(10)} Concert of the brass band")
     assert not any(add(skeletons, range(11, 14), "b.example"))
     assert skeletons.first_like(10) == 10
 
@@ -45,7 +46,23 @@ def test_texts_are_read_only_where_addresses_differ_in_numbers() -> None:
 
     skeletons = Skeletons()
     for number, name in enumerate("abcdefgh"):
-        assert not skeletons.add(f"http://a.example/{name}/{number}", number, unread)
+        assert not skeletons.add(f"http://a.example/{name}/{number}", number, None, unread)
+
+
+def test_texts_are_read_only_where_headlines_differ_in_numbers() -> None:
+    skeletons, read = Skeletons(), list[str]()
+
+    def reads(text: str) -> str:
+        read.append(text)
+        return text
+
+    for number in range(10):
+        product = of_texts(f"Product {'abcdefghij'[number]}")
+        skeletons.add(url(number), number, product, partial(reads, "a product"))
+        week_of = of_texts(f"Week {number} of {['March', 'May'][number % 2]} 2031")
+        skeletons.add(url(number), number, week_of, partial(reads, "a week"))
+
+    assert read == ["a week"] * (10 - ENOUGH)
 
 
 def test_a_text_that_is_no_page_yet_is_known_by_its_skeleton() -> None:
