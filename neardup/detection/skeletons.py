@@ -35,7 +35,7 @@ _DIGITS = re.compile("[0-9]+")
 
 
 class Skeletons:
-    """The skeletons of the canonical pages of one crawl."""
+    """The skeletons of the pages of one crawl."""
 
     def __init__(self) -> None:
         self._shapes: OrderedDict[int, int] = OrderedDict()
@@ -46,7 +46,7 @@ class Skeletons:
         """The first page like each page, by their ids."""
 
     def add(self, url: str, page_id: int, headline: Headline | None, text: Callable[[], str]) -> bool:
-        """Take note of a canonical page; whether enough pages are like it.
+        """Take note of a page that is canonical, or may turn out to be; whether enough pages are like it.
 
         ``text`` gives the visible text of the page, and is called if it is needed.
         """
@@ -64,7 +64,7 @@ class Skeletons:
         return of_skeleton >= ENOUGH
 
     def first_like(self, page_id: int) -> int:
-        """The first page like a canonical page, by its id; the page itself, if no other is known."""
+        """The first page like another one, by its id; that one itself, if no other is known."""
         return self._first.get(page_id, page_id)
 
     def first_saying(self, url: str, text: str) -> int | None:

@@ -23,7 +23,7 @@ from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.scrapy import left_out
 from neardup.scrapy.had import Had
 from neardup.scrapy.host_ips import HostIpRecord
-from neardup.scrapy.links import AUDITED
+from neardup.scrapy.links import AUDITED, is_start_page
 from neardup.scrapy.look_ahead import LookAhead
 from neardup.scrapy.loop import run_in_thread, sleep, wake
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
@@ -213,7 +213,7 @@ class NearDuplicates:
         set_verdict(response, verdict)
         self._doubtful.judged(response, verdict)
         self.record(verdict)
-        if not _is_start(response):
+        if not is_start_page(response):
             self._probes.judged(verdict, response.request)
         self._ips.note(response, verdict)
         if response.request is not None:
@@ -240,7 +240,7 @@ class NearDuplicates:
                 follow=True,
                 reason=f"not an HTML page but {type(response).__name__}",
             )
-        return self.detector.examine_response(response, always_follow=_is_start(response))
+        return self.detector.examine_response(response, always_follow=is_start_page(response))
 
     def _with_declared(self, response: Response, verdict: Verdict) -> Verdict:
         """The verdict with what the page says of its own address."""
@@ -510,12 +510,3 @@ def _is_look(crawler: Crawler) -> bool:
         or str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
         or "SCRAPY_CHECK" in os.environ
     )
-
-
-def _is_start(response: Response) -> bool:
-    """Whether a response is that of a start request.
-
-    A spider that copies ``response.meta`` into its requests copies ``is_start_request`` too, but not the
-    depth.
-    """
-    return bool(response.meta.get("is_start_request")) and response.meta.get("depth", 0) == 0

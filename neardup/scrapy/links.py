@@ -114,6 +114,15 @@ def lowered_by(band: float) -> int:
     return DEFERRED + round((band - OF_DUPLICATES) * BETWEEN_BANDS) if band else 0
 
 
+def is_start_page(response: Response) -> bool:
+    """Whether a response is that of a start request.
+
+    A spider that copies ``response.meta`` into its requests copies ``is_start_request`` too, but not the
+    depth.
+    """
+    return bool(response.meta.get("is_start_request")) and response.meta.get("depth", 0) == 0
+
+
 def request_key(crawler: Crawler, request: Request) -> int:
     """Eight bytes of Scrapy's own fingerprint of a request, which it has cached: enough to count by."""
     fingerprinter = crawler.request_fingerprinter
@@ -257,14 +266,18 @@ class Links:
     def release(self, page_id: int, cluster: int | None) -> list[Request]:
         """The requests to make now that a page is no duplicate after all, and no page of this cluster.
 
-        These are copies. A link that has been followed meanwhile is not among them.
+        These are copies. A link that has been followed meanwhile is not among them. Neither is one that
+        waits, if other pages say the same as the page but for numbers.
         """
         if cluster is not None:
             self.endless.led(cluster, Led.NEW)
+        is_like_others = self.endless.skeletons.first_like(page_id) != page_id
         found: list[Request] = []
         for fingerprint, held in self._held.pop(page_id).items():
             if held.why is Why.UNHEARD:
                 found.append(self._fetched_again(page_id, held))
+                continue
+            if held.why is Why.DEFERRED and is_like_others:
                 continue
             if held.why is Why.WITHHELD:
                 self.crawler.stats.inc_value("neardup/links_withheld", -1)
@@ -456,15 +469,15 @@ class PageLinks:
         This page is a duplicate of it, or is itself one of several that say the same but for numbers.
         """
         verdict = self.verdict
-        if verdict is None or (verdict.follow and verdict.kind not in CANONICAL):
+        if verdict is None:
             return None
-        of = verdict.page_stood_for
-        if of is None or not verdict.follow:
-            return of
-        if self._is_like_others is None:
+        if verdict.follow and (verdict.kind not in CANONICAL or is_start_page(self._response)):
+            return None
+        page_id, url = verdict.page_id, self._response.url
+        if page_id is not None and self._is_like_others is None and (verdict.follow or verdict.is_doubtful):
             skeletons = self._links.endless.skeletons
-            self._is_like_others = skeletons.add(self._response.url, of, verdict.headline, self._text)
-        return of if self._is_like_others else None
+            self._is_like_others = skeletons.add(url, page_id, verdict.headline, self._text)
+        return None if verdict.follow and not self._is_like_others else verdict.page_stood_for
 
     def finish(self) -> int | None:
         """Count what the request of this page has led to, if a duplicate's link led here; the cluster that

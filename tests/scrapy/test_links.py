@@ -521,3 +521,36 @@ class TestNearPages:
         assert further.lets_pass(below)
 
         assert [request.meta[FAR] for request in (*requests, below)] == [1, 2, 3, 3]
+
+
+class TestPagesThatDifferInNumbers:
+    """The weeks of a calendar, say, of which each passes for new."""
+
+    @staticmethod
+    def read(links: Links, verdict: Verdict, number: int, **meta: Any) -> Request:
+        """A link of the page of a number, after the page has been read."""
+        request = Request(f"http://shop.example/week/{number}/more")
+        of = replace(verdict, page_id=number)
+        assert PageLinks(links, response(meta), of, lambda: f"week {number}").lets_pass(request)
+        return request
+
+    def test_their_links_wait(self, links: Links) -> None:
+        made = [self.read(links, NEW, number) for number in range(2, 10)]
+
+        assert [request.priority for request in made] == [0] * 4 + [-DEFERRED] * 4
+        assert {request.meta[CLUSTER] for request in made[4:]} == {4}
+
+    def test_links_of_start_pages_do_not_wait(self, links: Links) -> None:
+        made = [self.read(links, NEW, number, is_start_request=True) for number in range(2, 10)]
+
+        assert {request.priority for request in made} == {0}
+
+    @pytest.mark.parametrize(("alike", "released"), [(8, 0), (1, 1)])
+    def test_links_wait_on_if_such_a_page_is_no_duplicate_after_all(
+        self, links: Links, alike: int, released: int
+    ) -> None:
+        for number in range(10, 10 + alike):
+            self.read(links, NEW, number)
+        self.read(links, replace(DUPLICATE, evidence=Evidence.WHOLE), 9)
+
+        assert len(links.release(9, None)) == released

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -187,6 +188,20 @@ def test_numbers_are_doubted(made_up: bool, addon: dict[str, Any]) -> None:
     assert done.stats["neardup/looked_ahead"] in range(1, 20)
     assert ("neardup/exhausted" in done.stats) is made_up
     assert (done.found == site.keys) is not made_up
+
+
+class Clocked(Archive):
+    """Its numbers are others each second."""
+
+    def now(self) -> str:
+        return str(int(monotonic()))
+
+
+def test_numbers_that_last_are_doubted_again_some_seconds_later(addon: dict[str, Any]) -> None:
+    done = crawl_site(Clocked(6, 6, 6, 6), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert "neardup/exhausted" in done.stats
+    assert len(done.found) < 1_000
 
 
 def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:

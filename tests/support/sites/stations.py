@@ -68,12 +68,16 @@ class Archive(MadeSite):
         name = "archive" if ask.path == "/" else self._named.get(ask.path.removeprefix("/of/"))
         if name is None:
             return NOT_FOUND
-        drawn = random.Random(None if self._made_up else name)
+        drawn = random.Random(None if self._made_up else f"{name}{self.now()}")
         numbers = " ".join(str(drawn.randrange(15)) for _ in range(6))
         beside = [] if name in self._alone or name == "archive" else self._below[self._above[name]]
         shown = {*self._below.get(name, ()), *_neighbours(beside, name)}
         links = {f"/of/{_id_of(other)}": "Numbers" for other in sorted(shown)}
         return page("Draws", numbers, self._rules, key=name, links=links | {"/": "Archive"})
+
+    def now(self) -> str:
+        """What the numbers depend on beside their page."""
+        return ""
 
 
 def _id_of(name: str) -> str:
