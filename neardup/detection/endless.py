@@ -35,7 +35,7 @@ all pages of the host. If the rest is the same, numbers tell as much as words. T
 pages count, and show no end.
 
 A page that is new by its verdict may say nothing of its own but a date. Such a page joins the cluster that
-has led to the page: the duplicates of the page count for that cluster. Pages of one skeleton
+has led to the page: the duplicates of the page count for that cluster. Pages that say the same but for dates
 (:mod:`neardup.detection.skeletons`) count as one page, and links of theirs wait as those of duplicates do.
 
 A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
@@ -69,9 +69,10 @@ from neardup.detection.skeletons import Skeletons
 from neardup.text.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from neardup.detection.page_numbers import Numbers, Place
+    from neardup.text.headline import Headline
 
 LIMIT = 200
 """Count at which a cluster is exhausted, unless said otherwise."""
@@ -193,8 +194,8 @@ class EndlessWatch:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
-        self.skeletons = Skeletons()
-        """Canonical pages of one skeleton are one page here: the first of them."""
+        self._skeletons = Skeletons()
+        """Canonical pages that say the same but for dates are one page here: the first of them."""
         self._clusters: OrderedDict[int, _Cluster] = OrderedDict()
         self._exhausted: dict[int, None] = {}
         self._joined: dict[int, int] = {}
@@ -210,8 +211,25 @@ class EndlessWatch:
 
     def cluster_of(self, canonical_id: int) -> int:
         """The cluster that the duplicates of a canonical page count for: its own, or one it has joined."""
-        first = self.skeletons.first_like(canonical_id)
+        first = self._skeletons.first_like(canonical_id)
         return self._joined.get(first, first)
+
+    def is_like_others(
+        self, url: str, page_id: int, headline: Headline | None, text: Callable[[], str]
+    ) -> bool:
+        """Whether other pages say the same as a page that may be canonical, but for numbers.
+
+        ``text`` gives the text of the page, and is called if it is needed.
+        """
+        return self._skeletons.add(url, page_id, headline, text, self._made_up.get(host_of(url), ()))
+
+    def says_a_date(self, page_id: int) -> bool:
+        """Whether a page has turned out to say the same as another one but for dates."""
+        return self._skeletons.first_like(page_id) != page_id
+
+    def first_saying(self, url: str, text: str) -> int | None:
+        """The first page, by its id, that says the same as a text but for dates."""
+        return self._skeletons.first_saying(url, text, self._made_up.get(host_of(url), ()))
 
     def compare(
         self,
@@ -231,7 +249,7 @@ class EndlessWatch:
         """
         cluster = self._cluster(cluster_id)
         before = cluster.size
-        canonical_id = self.skeletons.first_like(canonical_id)
+        canonical_id = self._skeletons.first_like(canonical_id)
         times = cluster.times.get(canonical_id, 0)
         cluster.times[canonical_id] = times + 1
         found = words(text)
@@ -424,7 +442,7 @@ class EndlessWatch:
 
     def is_of(self, cluster_id: int, canonical_id: int) -> bool:
         """Whether a duplicate of a canonical page is one of those that the cluster has led to."""
-        first = self.skeletons.first_like(canonical_id)
+        first = self._skeletons.first_like(canonical_id)
         return cluster_id == self.cluster_of(first) or first in self._cluster(cluster_id).times
 
     def says_nothing(self, cluster_id: int, text: str) -> bool:

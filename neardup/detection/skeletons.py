@@ -1,8 +1,10 @@
-"""Pages that say the same but for numbers and dates, such as the weeks of a calendar.
+"""Pages that say the same but for dates, such as the weeks of a calendar.
 
-Such pages may pass for new, each by its date. The *skeleton* of a page is what is left of its words without
-the numbers, and without the names of months and days. To find it takes as long as to fingerprint the page. So
-only pages are asked whose URLs and headlines differ from those of other pages in numbers alone.
+Such pages may pass for new, each by its date. What else they say is known when the dates are left out, and
+the numbers that are made up for each request. The *skeleton* of a page is what is left without any number.
+
+To find a skeleton takes as long as to fingerprint the page. So only pages are asked whose URLs and headlines
+differ from those of other pages in numbers alone.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
 
 from neardup.address import host_of
-from neardup.detection.page_numbers import is_number
+from neardup.detection.page_numbers import is_number, without_dates
 from neardup.text.headline import DATE_OR_NUMBER, date_words
 from neardup.text.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from neardup.detection.page_numbers import Place
     from neardup.text.headline import Headline
 
 Value = TypeVar("Value")
@@ -27,7 +30,7 @@ ENOUGH = 2
 """Pages that are needed to tell that pages are alike: of one shape, and then of one skeleton."""
 
 _MOST = 100_000
-"""Shapes, skeletons and pages that are remembered, some 10 MB each. What was quiet the longest is
+"""Shapes, skeletons, texts and pages that are remembered, some 10 MB each. What was quiet the longest is
 forgotten first.
 """
 
@@ -35,58 +38,62 @@ _DIGITS = re.compile("[0-9]+")
 
 
 class Skeletons:
-    """The skeletons of the pages of one crawl."""
+    """The skeletons of the pages of one crawl, and what they say but for dates."""
 
     def __init__(self) -> None:
         self._shapes: OrderedDict[int, int] = OrderedDict()
         """How many pages have a URL and a headline of this shape."""
-        self._skeletons: OrderedDict[int, tuple[int, int]] = OrderedDict()
-        """The first page of a skeleton, by its id, and how many have it."""
+        self._skeletons: OrderedDict[int, int] = OrderedDict()
+        """How many pages have this skeleton."""
+        self._said: OrderedDict[int, int] = OrderedDict()
+        """The first page, by its id, that says this but for dates."""
         self._first: OrderedDict[int, int] = OrderedDict()
-        """The first page like each page, by their ids."""
+        """The first page that says the same as another one, by their ids."""
 
-    def add(self, url: str, page_id: int, headline: Headline | None, text: Callable[[], str]) -> bool:
-        """Take note of a page that is canonical, or may turn out to be; whether enough pages are like it.
+    def add(
+        self,
+        url: str,
+        page_id: int,
+        headline: Headline | None,
+        text: Callable[[], str],
+        made_up: Collection[Place] = (),
+    ) -> bool:
+        """Take note of a page that is canonical, or may turn out to be; whether enough have its skeleton.
 
-        ``text`` gives the visible text of the page, and is called if it is needed.
+        ``text`` gives the visible text of the page, and is called if it is needed. ``made_up`` are the places
+        of numbers that are others with each request.
         """
-        said = b"" if headline is None else headline[headline & DATE_OR_NUMBER == 0].tobytes()
-        shape = hash((_DIGITS.sub("0", url), said))
+        words_of_headline = b"" if headline is None else headline[headline & DATE_OR_NUMBER == 0].tobytes()
+        shape = hash((_DIGITS.sub("0", url), words_of_headline))
         of_shape = self._shapes.pop(shape, 0) + 1
         _put(self._shapes, shape, of_shape)
         if of_shape <= ENOUGH:
             return False
-        key = _key(url, text())
-        first, of_skeleton = self._skeletons.pop(key, (page_id, 0))
-        _put(self._skeletons, key, (first, of_skeleton + 1))
-        if of_skeleton:
+        said = _but_for_dates(text(), made_up)
+        key = hash((host_of(url), tuple(word for word in said if not is_number(word))))
+        of_skeleton = self._skeletons.pop(key, 0)
+        _put(self._skeletons, key, of_skeleton + 1)
+        key = hash((host_of(url), said))
+        first = self._said.pop(key, page_id)
+        _put(self._said, key, first)
+        if first != page_id:
             _put(self._first, page_id, first)
         return of_skeleton >= ENOUGH
 
     def first_like(self, page_id: int) -> int:
-        """The first page like another one, by its id; that one itself, if no other is known."""
+        """The first page that says the same as another one but for dates, by its id; that one itself, if none
+        is known.
+        """
         return self._first.get(page_id, page_id)
 
-    def first_saying(self, url: str, text: str) -> int | None:
-        """The first page of the skeleton of a text, by its id, if enough pages have that skeleton."""
-        first, of_skeleton = self._skeletons.get(_key(url, text), (None, 0))
-        return first if of_skeleton > ENOUGH else None
+    def first_saying(self, url: str, text: str, made_up: Collection[Place] = ()) -> int | None:
+        """The first page that says what a text says but for dates, by its id."""
+        return self._said.get(hash((host_of(url), _but_for_dates(text, made_up))))
 
 
-def skeleton(text: str) -> tuple[str, ...]:
-    """The words of a text without numbers, months and days.
-
-    >>> skeleton("Monday, 3 May 2031: no events"), skeleton("Friday, 4 July 2031: no events")
-    (('no', 'events'), ('no', 'events'))
-    """
-    found = words(text)
-    distinct = set(found)
-    left_out = distinct & date_words() | {word for word in distinct if is_number(word)}
-    return tuple(word for word in found if word not in left_out)
-
-
-def _key(url: str, text: str) -> int:
-    return hash((host_of(url), skeleton(text)))
+def _but_for_dates(text: str, made_up: Collection[Place]) -> tuple[str, ...]:
+    dates = date_words()
+    return tuple(word for word in without_dates(words(text), made_up) if word and word not in dates)
 
 
 def _put(among: OrderedDict[int, Value], key: int, value: Value) -> None:

@@ -267,17 +267,17 @@ class Links:
         """The requests to make now that a page is no duplicate after all, and no page of this cluster.
 
         These are copies. A link that has been followed meanwhile is not among them. Neither is one that
-        waits, if other pages say the same as the page but for numbers.
+        waits, if another page says the same as the page but for dates.
         """
         if cluster is not None:
             self.endless.led(cluster, Led.NEW)
-        is_like_others = self.endless.skeletons.first_like(page_id) != page_id
+        says_a_date = self.endless.says_a_date(page_id)
         found: list[Request] = []
         for fingerprint, held in self._held.pop(page_id).items():
             if held.why is Why.UNHEARD:
                 found.append(self._fetched_again(page_id, held))
                 continue
-            if held.why is Why.DEFERRED and is_like_others:
+            if held.why is Why.DEFERRED and says_a_date:
                 continue
             if held.why is Why.WITHHELD:
                 self.crawler.stats.inc_value("neardup/links_withheld", -1)
@@ -466,7 +466,8 @@ class PageLinks:
     def _copy_of(self) -> int | None:
         """The canonical page because of which links wait; None: links do not wait.
 
-        This page is a duplicate of it, or is itself one of several that say the same but for numbers.
+        This page is a duplicate of it, or is itself one of several that say the same but for numbers. Pages
+        that differ in dates alone count as one, so that an end of what they lead to holds for all of them.
         """
         verdict = self.verdict
         if verdict is None:
@@ -475,8 +476,8 @@ class PageLinks:
             return None
         page_id, url = verdict.page_id, self._response.url
         if page_id is not None and self._is_like_others is None and (verdict.follow or verdict.is_doubtful):
-            skeletons = self._links.endless.skeletons
-            self._is_like_others = skeletons.add(url, page_id, verdict.headline, self._text)
+            endless, headline = self._links.endless, verdict.headline
+            self._is_like_others = endless.is_like_others(url, page_id, headline, self._text)
         return None if verdict.follow and not self._is_like_others else verdict.page_stood_for
 
     def finish(self) -> int | None:

@@ -388,7 +388,7 @@ class LookAhead:
 
     def _is_like(self, cluster: int, response: HtmlResponse) -> bool:
         """Whether a page is a duplicate as those that the cluster has led to are, or says the same as these
-        but for numbers.
+        but for dates.
         """
         try:
             reading = self._detector.reader.read_response(response)
@@ -397,7 +397,7 @@ class LookAhead:
         found = self._detector.canonical_like(response.url, reading)
         of = None if found is None else self._detector.pages.ids[found.row]
         if of is None:
-            of = self._endless.skeletons.first_saying(response.url, self._text(response))
+            of = self._endless.first_saying(response.url, self._text(response))
         return of is not None and self._endless.is_of(cluster, of)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from datetime import date, timedelta
+from functools import partial
 
 import pytest
 
@@ -116,18 +117,19 @@ def test_months_and_days_beside_a_number_are_no_words() -> None:
     assert number < 40
 
 
-def test_pages_of_one_skeleton_are_one_page() -> None:
+@pytest.mark.parametrize(("said", "is_one"), [("on 3 May", True), ("of 7 mm", False)])
+def test_pages_that_differ_in_dates_alone_are_one_page(said: str, is_one: bool) -> None:
     watch = EndlessWatch(20)
-    for page_id in range(100, 110):
-        watch.skeletons.add(f"http://a.example/{page_id}", page_id, None, lambda: "nothing this week")
-    first = watch.skeletons.first_like(109)
+    for day in range(10):
+        text = f"nothing to tell {said.replace('3', str(day)).replace('7', str(day))} at all"
+        alike = watch.is_like_others(f"http://a.example/{day}", 100 + day, None, partial(str, text))
+        assert alike is (day >= 4)
 
-    assert first != 109
-    assert watch.cluster_of(109) == watch.cluster_of(first) == first
-    pages = range(102, 110)
-    told = [watch.compare(1, page_id, "nothing this week", new_links=True) for page_id in (*pages, *pages)]
-    assert told == [Led.OWN_WORDS] + [Led.LITTLE] * (OFTEN - 1) + [Led.NOTHING] * OFTEN
-    assert watch.is_of(1, 109)
+    assert watch.says_a_date(109) is is_one
+    assert (watch.cluster_of(109) == watch.cluster_of(104)) is is_one
+    told = [watch.compare(1, page_id, "nothing to tell", new_links=True) for page_id in range(103, 110)]
+    told += [watch.compare(1, page_id, "nothing to tell", new_links=True) for page_id in range(103, 110)]
+    assert told.count(Led.NOTHING) == (6 if is_one else 0)
 
 
 def draws(clock: random.Random | None = None) -> list[str]:

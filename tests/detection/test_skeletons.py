@@ -1,4 +1,4 @@
-"""Pages that say the same but for numbers and dates."""
+"""Pages that say the same but for dates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from neardup.detection.skeletons import ENOUGH, Skeletons
 from neardup.text.headline import of_texts
 
-WEEK = "Town hall, week {} of {}: no events, Monday {}, Tuesday {}"
+WEEK = "Town hall, week {}, {}: no events, Monday {}, Tuesday {}"
 
 
 def week(number: int) -> str:
@@ -72,4 +72,24 @@ def test_a_text_that_is_no_page_yet_is_known_by_its_skeleton() -> None:
     add(skeletons, range(10))
 
     assert skeletons.first_saying(url(50), week(50)) == ENOUGH
-    assert skeletons.first_saying(url(50), "Concert of the brass band") is None
+    assert skeletons.first_saying(url(50), f"{week(50)} Concert of the brass band") is None
+
+
+def test_numbers_that_are_no_dates_make_other_pages_of_one_skeleton() -> None:
+    skeletons = Skeletons()
+    alike = [
+        skeletons.add(url(number), number, None, partial(str, f"{week(number)}, and {number} mm of rain"))
+        for number in range(10)
+    ]
+
+    assert alike[2 * ENOUGH :] == [True] * (10 - 2 * ENOUGH)
+    assert [skeletons.first_like(number) for number in range(10)] == list(range(10))
+
+
+def test_numbers_that_are_made_up_make_none() -> None:
+    skeletons = Skeletons()
+    for number in range(10):
+        text = partial(str, f"{week(number)}, made in {number} ms")
+        skeletons.add(url(number), number, None, text, {("in", 0)})
+
+    assert skeletons.first_like(9) == ENOUGH

@@ -527,11 +527,11 @@ class TestPagesThatDifferInNumbers:
     """The weeks of a calendar, say, of which each passes for new."""
 
     @staticmethod
-    def read(links: Links, verdict: Verdict, number: int, **meta: Any) -> Request:
-        """A link of the page of a number, after the page has been read."""
+    def read(links: Links, verdict: Verdict, number: int, said: str = "nothing", **meta: Any) -> Request:
+        """A link of the page of a day, after the page has been read."""
         request = Request(f"http://shop.example/week/{number}/more")
         of = replace(verdict, page_id=number)
-        assert PageLinks(links, response(meta), of, lambda: f"week {number}").lets_pass(request)
+        assert PageLinks(links, response(meta), of, lambda: f"{number} May: {said}").lets_pass(request)
         return request
 
     def test_their_links_wait(self, links: Links) -> None:
@@ -539,6 +539,11 @@ class TestPagesThatDifferInNumbers:
 
         assert [request.priority for request in made] == [0] * 4 + [-DEFERRED] * 4
         assert {request.meta[CLUSTER] for request in made[4:]} == {4}
+
+    def test_an_end_holds_for_pages_that_differ_in_dates_alone(self, links: Links) -> None:
+        made = [self.read(links, NEW, number, f"rain of {number} mm") for number in range(2, 10)]
+
+        assert [request.meta[CLUSTER] for request in made[4:]] == [6, 7, 8, 9]
 
     def test_links_of_start_pages_do_not_wait(self, links: Links) -> None:
         made = [self.read(links, NEW, number, is_start_request=True) for number in range(2, 10)]
