@@ -273,8 +273,9 @@ class LookAhead:
             found = await self._page(page.url, page.request)
             if not found or not self._endless.last(page.cluster, page.numbers, self._text(found), page.url):
                 return
+            is_asked_again = any(lasting.page.cluster == page.cluster for lasting in self._lasting)
             for later in _ASKED_AGAIN:
-                if later > age:
+                if later > age and not is_asked_again:  # one page of a cluster at a time
                     self._lasting.append(_Lasting(monotonic() + later - age, later, page))
                     break
             if age or page.cluster not in self._pages:

@@ -324,7 +324,8 @@ class TestChains:
         with caplog.at_level(logging.WARNING):
             done = loses_nothing(make(), settings)
 
-        assert 1 <= done.stats["neardup/looked_ahead"] <= 12
+        # A page whose numbers last is asked for again as time passes: on a slow machine, more often.
+        assert 1 <= done.stats["neardup/looked_ahead"] <= 20
         assert "neardup/exhausted" not in done.stats
         assert "endless" not in caplog.text
 
