@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, NamedTuple
 
+from neardup.detection.latest import keep_latest
+
 if TYPE_CHECKING:
     from neardup.address import Address
     from neardup.detection.rule import Evidence
@@ -73,10 +75,7 @@ class Doubts:
         """Take note of the number of pages of a host: the host's pages may be due."""
         if pages < self._next.get(host, FIRST_PAGES):
             return
-        self._next[host] = pages * GROWTH
-        self._next.move_to_end(host)
-        if len(self._next) > _MOST_HOSTS:
-            self._next.popitem(last=False)
+        keep_latest(self._next, host, pages * GROWTH, _MOST_HOSTS)
         self._due.extend(self._rows.get(host, ()))
 
     def all_are_due(self) -> None:

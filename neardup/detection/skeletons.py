@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from neardup.address import host_of
+from neardup.detection.latest import keep_latest
 from neardup.detection.page_numbers import is_number, without_dates
 from neardup.text.headline import DATE_OR_NUMBER, date_words
 from neardup.text.words import words
@@ -24,13 +25,11 @@ if TYPE_CHECKING:
     from neardup.detection.page_numbers import Place
     from neardup.text.headline import Headline
 
-Value = TypeVar("Value")
-
 ENOUGH = 2
 """Pages that are needed to tell that pages are alike: of one shape, and then of one skeleton."""
 
 _MOST = 100_000
-"""Shapes, skeletons, texts and pages that are remembered, some 10 MB each. What was quiet the longest is
+"""Shapes, skeletons, texts and pages that are remembered, some 20 MB each. What was quiet the longest is
 forgotten first.
 """
 
@@ -65,20 +64,18 @@ class Skeletons:
         """
         words_of_headline = b"" if headline is None else headline[headline & DATE_OR_NUMBER == 0].tobytes()
         shape = hash((_DIGITS.sub("0", url), words_of_headline))
-        of_shape = self._shapes.pop(shape, 0) + 1
-        _put(self._shapes, shape, of_shape)
+        of_shape = _count(self._shapes, shape)
         if of_shape <= ENOUGH:
             return False
         said = _but_for_dates(text(), made_up)
-        key = hash((host_of(url), tuple(word for word in said if not is_number(word))))
-        of_skeleton = self._skeletons.pop(key, 0)
-        _put(self._skeletons, key, of_skeleton + 1)
+        skeleton = tuple(word for word in said if not is_number(word))
+        of_skeleton = _count(self._skeletons, hash((host_of(url), skeleton)))
         key = hash((host_of(url), said))
-        first = self._said.pop(key, page_id)
-        _put(self._said, key, first)
+        first = self._said.get(key, page_id)
+        keep_latest(self._said, key, first, _MOST)
         if first != page_id:
-            _put(self._first, page_id, first)
-        return of_skeleton >= ENOUGH
+            keep_latest(self._first, page_id, first, _MOST)
+        return of_skeleton > ENOUGH
 
     def first_like(self, page_id: int) -> int:
         """The first page that says the same as another one but for dates, by its id; that one itself, if none
@@ -96,7 +93,8 @@ def _but_for_dates(text: str, made_up: Collection[Place]) -> tuple[str, ...]:
     return tuple(word for word in without_dates(words(text), made_up) if word and word not in dates)
 
 
-def _put(among: OrderedDict[int, Value], key: int, value: Value) -> None:
-    among[key] = value
-    if len(among) > _MOST:
-        among.popitem(last=False)
+def _count(among: OrderedDict[int, int], key: int) -> int:
+    """How often a key has been counted, this time included."""
+    number = among.get(key, 0) + 1
+    keep_latest(among, key, number, _MOST)
+    return number

@@ -22,16 +22,14 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from neardup.address import place_of
+from neardup.detection.latest import keep_latest
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 FEWEST_ADDRESSES = 20
 """Different addresses of duplicates on one host before a canonical page is flagged."""
@@ -88,7 +86,7 @@ class ClusterWatch:
         name, path = _address(url)
         host = self._hosts.get(name) or _Host()
         host.pages += 1
-        _remember(self._hosts, name, host)
+        keep_latest(self._hosts, name, host, _MOST_WATCHED)
         flagged = self._flagged.keys() & set(copy_of)
         for of in flagged:
             self._flagged.move_to_end(of)
@@ -99,7 +97,7 @@ class ClusterWatch:
             flag = self._counted(of, name, host, hash(path)) or flag
         if flag is not None:
             for of in copy_of:
-                _remember(self._flagged, of, None)
+                keep_latest(self._flagged, of, None, _MOST_WATCHED)
                 del self._clusters[of, name]
         return flag
 
@@ -107,7 +105,7 @@ class ClusterWatch:
         cluster = self._clusters.get((of, name))
         if cluster is None or cluster.host is not host:  # a host that was forgotten begins anew
             cluster = _Cluster(host, host.pages - 1)
-        _remember(self._clusters, (of, name), cluster)
+        keep_latest(self._clusters, (of, name), cluster, _MOST_WATCHED)
         if address not in cluster.last:
             cluster.addresses += 1
             cluster.last.append(address)
@@ -116,14 +114,6 @@ class ClusterWatch:
         if cluster.addresses < max(FEWEST_ADDRESSES, LEAST_SHARE * since):
             return None
         return Flag(cluster.addresses, since)
-
-
-def _remember(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
-    """Keep it as the latest, and no more than ``_MOST_WATCHED``."""
-    kept[key] = value
-    kept.move_to_end(key)
-    if len(kept) > _MOST_WATCHED:
-        kept.popitem(last=False)
 
 
 def _address(url: str) -> tuple[str, str]:

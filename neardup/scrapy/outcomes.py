@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy.utils.job import job_dir
 
 from neardup.detection.known_pages import NONE
+from neardup.detection.latest import keep_latest
 from neardup.detection.suspect_clusters import ClusterWatch
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy import summary
@@ -290,10 +291,7 @@ class Outcomes:
         counted = _AsBefore(verdict.evidence, verdict.distance, verdict.canonical_id, verdict.repeated)
         self._count_as(counted, 1)
         if verdict.is_doubtful:
-            self._doubtful[verdict.page_id] = counted
-            self._doubtful.move_to_end(verdict.page_id)
-            if len(self._doubtful) > _MOST_DOUBTFUL:
-                self._doubtful.popitem(last=False)
+            keep_latest(self._doubtful, verdict.page_id, counted, _MOST_DOUBTFUL)
 
     def _count_as(self, duplicate: _AsBefore, number: int) -> None:
         stats = self._crawler.stats
