@@ -50,6 +50,9 @@ _MOST_CLUSTERS = 10_000
 _MOST_LASTING = 100
 """Pages that are asked for again some time later, the last ones."""
 
+_ASKED_AGAIN = (2.0, 61.0)
+"""Seconds after which a page whose numbers have lasted is asked for again: a clock may show no seconds."""
+
 _NOT_THERE = {400, 404, 410, 500}
 """Statuses by which sites say that they have no such page. Others say that they do not like the crawl."""
 
@@ -64,27 +67,15 @@ _NUMBER = re.compile(
 """A number that is no day of a month, no date or time, and no part of a token."""
 
 
-_ASKED_AGAIN = (2.0, 61.0)
-"""Seconds after which a page whose numbers have lasted is asked for again: a clock may show no seconds."""
-
-
 class _OfNumbers(NamedTuple):
-    """A page of a cluster whose numbers are asked for."""
+    """A page of a cluster whose numbers are asked for: at what time, and how long after the first time."""
 
     cluster: int
     url: str
     request: Request | None
     numbers: Numbers
-
-
-class _Lasting(NamedTuple):
-    """A page whose numbers have lasted, and is asked for again: from when on, and how many seconds after the
-    first time that is.
-    """
-
     when: float
-    age: float
-    page: _OfNumbers
+    age: float = 0.0
 
 
 class _OfOnePage(NamedTuple):
@@ -187,7 +178,7 @@ class LookAhead:
         self._detector = detector
         self._pages: OrderedDict[int, _Pages] = OrderedDict()
         self._names = 0
-        self._lasting: deque[_Lasting] = deque(maxlen=_MOST_LASTING)
+        self._lasting: deque[_OfNumbers] = deque(maxlen=_MOST_LASTING)
 
     def read(self, response: Response) -> None:
         """Take note of a page, if a link of a duplicate led to it."""
@@ -257,28 +248,25 @@ class LookAhead:
         cluster = response.meta.get(CLUSTER)
         if cluster is None:
             return
-        numbers = self._endless.numbers_to_ask(cluster)
+        now, numbers = monotonic(), self._endless.numbers_to_ask(cluster)
+        due = [page for page in self._lasting if page.when <= now]
+        for page in due:
+            self._lasting.remove(page)
         if numbers is not None:
-            page = _OfNumbers(cluster, response.url, response.request, numbers)
+            due.append(_OfNumbers(cluster, response.url, response.request, numbers, now))
+        for page in due:
             deferred_from_coro(self._ask_for_numbers(page))
-        now = monotonic()
-        due = [lasting for lasting in self._lasting if lasting.when <= now]
-        for lasting in due:
-            self._lasting.remove(lasting)
-            deferred_from_coro(self._ask_for_numbers(lasting.page, lasting.age))
 
-    async def _ask_for_numbers(self, page: _OfNumbers, age: float = 0.0) -> None:
-        """Ask for a page once more, so many seconds after the first time."""
+    async def _ask_for_numbers(self, page: _OfNumbers) -> None:
         try:
             found = await self._page(page.url, page.request)
             if not found or not self._endless.last(page.cluster, page.numbers, self._text(found), page.url):
                 return
-            is_asked_again = any(lasting.page.cluster == page.cluster for lasting in self._lasting)
-            for later in _ASKED_AGAIN:
-                if later > age and not is_asked_again:  # one page of a cluster at a time
-                    self._lasting.append(_Lasting(monotonic() + later - age, later, page))
-                    break
-            if age or page.cluster not in self._pages:
+            later = next((age for age in _ASKED_AGAIN if age > page.age), None)
+            # One page of a cluster at a time.
+            if later is not None and all(other.cluster != page.cluster for other in self._lasting):
+                self._lasting.append(page._replace(when=monotonic() + later - page.age, age=later))
+            if page.age or page.cluster not in self._pages:
                 return
             last = MOST_WITHOUT_NEW * self._endless.limit
             further = further_on(list(self._pages[page.cluster].urls), [last])
