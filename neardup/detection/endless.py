@@ -69,7 +69,7 @@ from neardup.detection.skeletons import Skeletons
 from neardup.text.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from neardup.detection.page_numbers import Numbers, Place
     from neardup.text.headline import Headline
@@ -221,7 +221,7 @@ class EndlessWatch:
 
         ``text`` gives the text of the page, and is called if it is needed.
         """
-        return self._skeletons.add(url, page_id, headline, text, self._made_up.get(host_of(url), ()))
+        return self._skeletons.add(url, page_id, headline, text, self._made_up_on(url))
 
     def says_a_date(self, page_id: int) -> bool:
         """Whether a page has turned out to say the same as another one but for dates."""
@@ -229,7 +229,7 @@ class EndlessWatch:
 
     def first_saying(self, url: str, text: str) -> int | None:
         """The first page, by its id, that says the same as a text but for dates."""
-        return self._skeletons.first_saying(url, text, self._made_up.get(host_of(url), ()))
+        return self._skeletons.first_saying(url, text, self._made_up_on(url))
 
     def compare(
         self,
@@ -295,7 +295,7 @@ class EndlessWatch:
         """Whether a page of these words has numbers that no page of the cluster had. Dates are left out. The
         second answer leaves out the numbers of the page's URL as well.
         """
-        said = without_dates(found, self._made_up.get(host_of(url), ()))
+        said = without_dates(found, self._made_up_on(url))
         numbers, beside = numbers_beside(said), numbers_beside(said, url)
         # The same hours of a day are others beside the URL of the fifth of May and that of the fourth.
         beside_url = cluster.add([hash(numbers)]) and bool(beside)
@@ -442,12 +442,17 @@ class EndlessWatch:
 
     def is_of(self, cluster_id: int, canonical_id: int) -> bool:
         """Whether a duplicate of a canonical page is one of those that the cluster has led to."""
-        first = self._skeletons.first_like(canonical_id)
-        return cluster_id == self.cluster_of(first) or first in self._cluster(cluster_id).times
+        if cluster_id == self.cluster_of(canonical_id):
+            return True
+        return self._skeletons.first_like(canonical_id) in self._cluster(cluster_id).times
 
     def says_nothing(self, cluster_id: int, text: str) -> bool:
         """Whether pages that the cluster has led to have said all that a text says; the text is forgotten."""
         return self._cluster(cluster_id).phrases.issuperset(_phrases_without_numbers(words(text)))
+
+    def _made_up_on(self, url: str) -> Collection[Place]:
+        """Where numbers are made up on the host of a URL."""
+        return self._made_up.get(host_of(url), ())
 
     def _cluster(self, canonical_id: int) -> _Cluster:
         cluster = self._clusters.setdefault(canonical_id, _Cluster())

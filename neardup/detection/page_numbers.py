@@ -32,6 +32,7 @@ _LONG_ROW = 7
 """Numbers of a row of which it is asked whether the row counts up: a week has as many."""
 
 _MOST_DIGITS = 9
+"""Of a number that may count up: to read a number takes the longer, the more digits it has."""
 
 Place = tuple[str, int]
 """A word, and how many numbers stand between; negative, from -1 on, if the word comes after the number."""

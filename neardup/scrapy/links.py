@@ -5,6 +5,7 @@ withheld.
 from __future__ import annotations
 
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -413,7 +414,7 @@ class PageLinks:
         self._own_urls = {url.partition("#")[0] for url in (response.url, asked)}
         self._callback = without_values(response.request.callback) if response.request else None
         self.verdict = verdict
-        self._text = text
+        self._text = cache(text)
         self._led_by: int | None = response.meta.get(CLUSTER)
         self._far: int = 0 if self._led_by is None else response.meta.get(FAR, _NEAR + 1)
         self._audited: int | None = response.meta.get(AUDITED)
