@@ -6,6 +6,7 @@ import itertools
 import random
 from datetime import date, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +20,9 @@ from neardup.detection.endless import (
     EndlessWatch,
     Led,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MONTHS = [
     "January",
@@ -50,6 +54,18 @@ def requests_until_exhausted(watch: EndlessWatch, pages: list[str], *, most: int
         if watch.led(1, watch.compare(1, 2, pages[number % len(pages)], new_links=True)):
             return number + 1
     return None
+
+
+def days_until_exhausted(
+    text: Callable[[date], str], url: Callable[[date], str], *, new_links: bool = True
+) -> int:
+    """Days that are asked for, one after the other, before the one that exhausts their cluster."""
+    watch = EndlessWatch(20)
+    for number in range(2000):
+        day = date(2026, 1, 1) + timedelta(days=number)
+        if watch.led(1, watch.compare(1, 2, text(day), new_links=new_links, url=url(day))):
+            break
+    return number
 
 
 def test_a_calendar_ends_soon_after_all_its_months_are_known() -> None:
@@ -85,34 +101,30 @@ def test_small_numbers_tell_pages_without_links_apart() -> None:
     "written", ["{0.day} {1} {0.year}", "{0.day:02} {0.month:02} {0.year}", "day {0.day}"]
 )
 def test_dates_and_numbers_of_the_address_tell_nothing(written: str) -> None:
-    watch = EndlessWatch(20)
-    for number in range(2000):
-        day = date(2026, 1, 1) + timedelta(days=number)
-        text = f"On {written.format(day, MONTHS[day.month - 1])} there is nothing at all"
-        if watch.led(1, watch.compare(1, 2, text, new_links=False, url=f"http://a.example/{day:%Y/%m/%d}")):
-            break
+    number = days_until_exhausted(
+        lambda day: f"On {written.format(day, MONTHS[day.month - 1])} there is nothing at all",
+        lambda day: f"http://a.example/{day:%Y/%m/%d}",
+        new_links=False,
+    )
 
     assert number < 1000
 
 
 def test_the_same_hours_tell_nothing_beside_another_address() -> None:
-    watch, hours = EndlessWatch(20), " ".join(f"{hour} 30" for hour in range(8, 20))
-    for number in range(2000):
-        day = date(2026, 1, 1) + timedelta(days=number)
-        text, url = f"Open at {hours} as ever", f"http://a.example/day?month={day.month}&day={day.day}"
-        if watch.led(1, watch.compare(1, 2, text, new_links=True, url=url)):
-            break
+    hours = " ".join(f"{hour} 30" for hour in range(8, 20))
+    number = days_until_exhausted(
+        lambda _: f"Open at {hours} as ever",
+        lambda day: f"http://a.example/day?month={day.month}&day={day.day}",
+    )
 
     assert number < 40
 
 
 def test_months_and_days_beside_a_number_are_no_words() -> None:
-    watch = EndlessWatch(20)
-    for number in range(2000):
-        day = date(2026, 1, 1) + timedelta(days=number)
-        text = f"On {day:%A}, {MONTHS[day.month - 1]} {day.day} there is nothing at all"
-        if watch.led(1, watch.compare(1, 2, text, new_links=True, url=f"http://a.example/{number}")):
-            break
+    number = days_until_exhausted(
+        lambda day: f"On {day:%A}, {MONTHS[day.month - 1]} {day.day} there is nothing at all",
+        lambda day: f"http://a.example/{day.toordinal()}",
+    )
 
     assert number < 40
 
@@ -127,8 +139,8 @@ def test_pages_that_differ_in_dates_alone_are_one_page(said: str, is_one: bool) 
 
     assert watch.says_a_date(109) is is_one
     assert (watch.cluster_of(109) == watch.cluster_of(104)) is is_one
-    told = [watch.compare(1, page_id, "nothing to tell", new_links=True) for page_id in range(103, 110)]
-    told += [watch.compare(1, page_id, "nothing to tell", new_links=True) for page_id in range(103, 110)]
+    pages = [*range(103, 110)] * 2
+    told = [watch.compare(1, page_id, "nothing to tell", new_links=True) for page_id in pages]
     assert told.count(Led.NOTHING) == (6 if is_one else 0)
 
 

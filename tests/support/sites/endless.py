@@ -31,6 +31,11 @@ def _last_month(month: date) -> date:
     return (month - timedelta(days=1)).replace(day=1)
 
 
+def _with_link(answer: Answer, href: str, name: str) -> Answer:
+    """A page with one link more."""
+    return Answer(answer.body.replace("</nav>", f'<a href="{href}">{name}</a></nav>'), key=answer.key)
+
+
 def time_taken(asked: int) -> str:
     """What a page says of how long it took to be made."""
     return f"Page made in 0.{random.Random(asked).randrange(10, 400):03d} s."
@@ -81,9 +86,7 @@ class Calendar(Pages):
         return super().answer(ask)
 
     def numbered(self, number: int, query: str) -> Answer:
-        answer = super().numbered(number, query)
-        link = f'<a href="/calendar?month={_FIRST:%Y-%m}">Calendar</a></nav>'
-        return Answer(answer.body.replace("</nav>", link), key=answer.key)
+        return _with_link(super().numbered(number, query), f"/calendar?month={_FIRST:%Y-%m}", "Calendar")
 
     def _month(self, month: date) -> Answer:
         before, after = _last_month(month), _next_month(month)
@@ -134,10 +137,7 @@ class Agenda(Pages):
         return self._week(day) if view == "week" else self._day(day)
 
     def numbered(self, number: int, query: str) -> Answer:
-        answer = super().numbered(number, query)
-        return Answer(
-            answer.body.replace("</nav>", '<a href="/year?year=2026">Agenda</a></nav>'), key=answer.key
-        )
+        return _with_link(super().numbered(number, query), "/year?year=2026", "Agenda")
 
     def _year(self, year: int) -> Answer:
         first = date(year, 1, 1)
@@ -198,9 +198,7 @@ class BeyondTheLast(Pages):
         return page("All pages", told, text, key=f"listing {number}", links=links)
 
     def numbered(self, number: int, query: str) -> Answer:
-        answer = super().numbered(number, query)
-        link = '<a href="/list?page=1">All pages</a></nav>'
-        return Answer(answer.body.replace("</nav>", link), key=answer.key)
+        return _with_link(super().numbered(number, query), "/list?page=1", "All pages")
 
 
 class Visited(Pages):
@@ -228,6 +226,4 @@ class Visited(Pages):
         return page("Calendar", f"{month:%B %Y}", self._notices, told, key="month", links=links)
 
     def numbered(self, number: int, query: str) -> Answer:
-        answer = super().numbered(number, query)
-        link = '<a href="/month/100">Calendar</a></nav>'
-        return Answer(answer.body.replace("</nav>", link), key=answer.key)
+        return _with_link(super().numbered(number, query), "/month/100", "Calendar")
