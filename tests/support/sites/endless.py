@@ -80,8 +80,8 @@ class Calendar(Pages):
             return self._month(date.fromisoformat(f"{ask.query['month']}-01"))
         if ask.path == "/day":
             return self._day(date.fromisoformat(ask.query["date"]))
-        if ask.path.startswith("/event/"):
-            month = ask.path.removeprefix("/event/")
+        month = ask.path.removeprefix("/event/")
+        if month in self._events:
             return page(f"Event of {month}", prose(ask.path, 150), key=f"event {month}", links={"/": "Home"})
         return super().answer(ask)
 
