@@ -86,10 +86,14 @@ def without_dates(found: list[str], made_up: Collection[Place]) -> list[str]:
     A row of numbers that counts up has the days of a month, with the numbers of the weeks between.
     """
     said = list(found)
+    for index in _in_dates(found):
+        said[index] = ""
     for row in _rows(found):
         counts_up = _counts_up([found[index] for index in row])
+        if not counts_up and not made_up:
+            continue
         for index, before, after in _places_in(row, found):
-            if counts_up or before in made_up or after in made_up or _is_in_date(found, index):
+            if counts_up or before in made_up or after in made_up:
                 said[index] = ""
     return said
 
@@ -100,9 +104,8 @@ def without_numbers(found: list[str]) -> list[str]:
     >>> without_numbers(["may", "we", "meet", "on", "friday", "2", "may"])
     ['may', 'we', 'meet', 'on', '', '', '']
     """
-    said, distinct = list(found), set(found)
-    numbers = {word for word in distinct if is_number(word)}
-    dated = numbers | (distinct & date_words())
+    said, numbers = list(found), _numbers_among(found)
+    dated = numbers | date_words().intersection(found)
     for is_dated, row in groupby(range(len(found)), lambda at: found[at] in dated):
         indices = list(row) if is_dated else []
         if any(found[index] in numbers for index in indices):
@@ -124,7 +127,8 @@ def numbers_beside(said: list[str], url: str = "") -> tuple[str, ...]:
 
 def _rows(found: list[str]) -> Iterator[list[int]]:
     """The indices of the numbers, by rows without another word between."""
-    indices = [index for index, word in enumerate(found) if is_number(word)]
+    numbers = _numbers_among(found)
+    indices = [index for index, word in enumerate(found) if word in numbers]
     for _, row in groupby(enumerate(indices), lambda each: each[1] - each[0]):
         yield [index for _, index in row]
 
@@ -147,20 +151,25 @@ def _counts_up(row: list[str]) -> bool:
     return 2 * ups >= len(row)
 
 
-def _is_in_date(found: list[str], index: int) -> bool:
-    """Whether a number is a year, or stands beside a year or a month, with a number between at most."""
-    if _is_of_date(found[index]):
-        return True
-    before = found[max(0, index - _OF_A_DATE + 1) : index][::-1]
-    after = found[index + 1 : index + _OF_A_DATE]
-    for words in (before, after):
-        for word in words:
-            if _is_of_date(word):
-                return True
-            if not is_number(word):
-                break
-    return False
+def _in_dates(found: list[str]) -> Iterator[int]:
+    """The indices of the numbers that are years, or stand beside a year or a month, with a number between at
+    most.
+    """
+    numbers = _numbers_among(found)
+    of_dates = date_words().intersection(found) | {word for word in numbers if _YEAR.fullmatch(word)}
+    if not of_dates:
+        return
+    for index in [index for index, word in enumerate(found) if word in of_dates]:
+        if found[index] in numbers:
+            yield index
+        beside = found[max(0, index - _OF_A_DATE + 1) : index][::-1], found[index + 1 : index + _OF_A_DATE]
+        for step, words in zip((-1, 1), beside, strict=True):
+            for away, word in enumerate(words, 1):
+                if word not in numbers:
+                    break
+                yield index + step * away
 
 
-def _is_of_date(word: str) -> bool:
-    return word in date_words() or _YEAR.fullmatch(word) is not None
+def _numbers_among(found: list[str]) -> set[str]:
+    """Which words are numbers; a page says most of its words several times."""
+    return {word for word in set(found) if is_number(word)}
