@@ -33,7 +33,10 @@ _SERVERS = {
         "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
         "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
         "--conf", "spark.connect.grpc.binding.port={port}",
-        "--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=1", "spark-internal",
+        "--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=1",
+        # Of some hundred rows, compiling queries would take most of the time.
+        "--conf", "spark.sql.codegen.wholeStage=false", "--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN",
+        "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "spark-internal",
     ],
     "sail": ["sail", "spark", "server", "--ip", "127.0.0.1", "--port", "{port}"],
 }  # fmt: skip

@@ -733,7 +733,7 @@ class TestWholeSites:
 
     @pytest.mark.slow
     def test_dropping_saves_requests(self, addon: dict[str, Any]) -> None:
-        with serve_site(Forum(150)) as served:
+        with serve_site(Forum(90)) as served:
             without = run(served, {})
             done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
 
@@ -844,7 +844,7 @@ class TestWholeSites:
     ) -> None:
         """And a run without it makes what is left."""
         settings = addon | {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
-        with caplog.at_level(logging.INFO), serve_site(Forum(100)) as served:
+        with caplog.at_level(logging.INFO), serve_site(Forum(60)) as served:
             without = run(served, {})
             done = run(served, settings | {"NEARDUP_LOSS_BUDGET": 0.1})
             rest = run(served, settings)
@@ -863,7 +863,7 @@ class TestWholeSites:
     @pytest.mark.slow
     def test_loss_budget_goes_on_with_a_job(self, addon: dict[str, Any], tmp_path: Path) -> None:
         settings = addon | {"JOBDIR": str(tmp_path / "job"), "NEARDUP_LOSS_BUDGET": 0.1}
-        with serve_site(Forum(100)) as served:
+        with serve_site(Forum(60)) as served:
             without = run(served, {})
             first = run(served, settings | {"CLOSESPIDER_PAGECOUNT": 150})
             done = run(served, settings)
@@ -917,7 +917,7 @@ class TestWholeSites:
 
     @pytest.mark.slow
     def test_what_a_loss_budget_saves_is_stored(self, addon: dict[str, Any]) -> None:
-        with serve_site(Forum(100)) as served:
+        with serve_site(Forum(60)) as served:
             done = run(served, addon | {"NEARDUP_LOSS_BUDGET": 0.1, "CONCURRENT_REQUESTS": 1})
 
         assert done.stats["finish_reason"] == "neardup_loss_budget"
