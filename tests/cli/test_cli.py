@@ -443,6 +443,7 @@ class TestDb:
         assert "Upgrade neardup" in output.error
 
 
+@pytest.mark.slow
 def test_settings_of_the_project_name_the_database(
     output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str
 ) -> None:
@@ -504,6 +505,7 @@ def test_ctrl_c_while_the_verb_is_imported() -> None:
     assert (done.returncode, done.stderr) == (130, "\nneardup: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["report", "db info"])
 def test_full_disk_behind_standard_output(verb: str, stored: str) -> None:
     # The one fills a buffer on its way, the other has all of its output in it at the end.
@@ -514,6 +516,7 @@ def test_full_disk_behind_standard_output(verb: str, stored: str) -> None:
     assert (done.returncode, done.stderr) == (1, "neardup: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.slow
 def test_output_that_knows_few_characters(tmp_path: Path) -> None:
     url = upgraded(f"sqlite:///{tmp_path}/n.db")
     store = Store.open(url, scheme=str(Scheme()))

@@ -58,6 +58,7 @@ STARS = dict.fromkeys(("aaaa", "bb", "ccc"), "aaaa") | {"alone": "alone"}
 BEFORE = STARS | dict.fromkeys(("xxxxx", "yyyy", "zzz"), "xxxxx")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "rule", "chosen"),
     [

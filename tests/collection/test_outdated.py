@@ -33,6 +33,7 @@ def said(capsys: pytest.CaptureFixture[str], verb: str, folder: Path, *arguments
     return capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_results_of_fewer_pages_are_put_aside(
     tmp_path: Path, archives: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,6 +73,7 @@ def test_results_of_fewer_pages_are_put_aside(
     assert "outdated" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_clusters_are_put_aside_when_pages_are_taken_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

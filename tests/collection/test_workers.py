@@ -18,6 +18,7 @@ _SECONDS = 30
 """After which a process has not ended."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
 def test_a_silent_process_ends_with_the_one_that_was_killed() -> None:
     script = "from tests.support.silent_work import start; start()"

@@ -187,6 +187,7 @@ class TestStored:
         with pytest.raises(ValueError, match="document frequencies"):
             HostFrequencies.from_bytes(1, data)
 
+    @pytest.mark.slow
     @pytest.mark.timeout(20)
     def test_a_bomb_is_not_unpacked(self) -> None:
         with pytest.raises(ValueError, match="document frequencies of 0 and 0 cells"):

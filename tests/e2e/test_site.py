@@ -83,6 +83,7 @@ class TestWebPages:
         assert not any(url.startswith("file:") for url in urls(done))
         assert site.requested == ["/", "/away", "/refresh"]
 
+    @pytest.mark.slow
     def test_in_the_ready_project_a_page_leads_to_no_file_and_no_other_place(
         self, site: Site, tmp_path: Path
     ) -> None:

@@ -610,6 +610,7 @@ class TestCommand:
         assert {row["distance"] for row in pairs["rows"] if row["by"] == "fingerprint"} == set(range(25))
         assert pages["mistakes"][0]["kind"] == "missed"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("ending", ["svg", "png"])
     def test_plot(self, command: Command, tmp_path: Path, ending: str) -> None:
         path = written(

@@ -207,6 +207,7 @@ class TestMinwiseLoops:
     def test_reference(self, kernels: ModuleType, elements: set[int], size: int) -> None:
         assert kernels.minwise(array(elements), size).tolist() == similarity_sketch(elements, size)
 
+    @pytest.mark.slow
     @given(st.integers(1, 3000), st.sampled_from([64, 100, 1024, 1025, 4096]), st.integers(0, 9))
     @settings(max_examples=20, deadline=None)
     def test_agrees_with_the_twin_on_many_elements(

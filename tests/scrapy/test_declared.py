@@ -61,6 +61,7 @@ def test_what_is_wrong_loses_nothing(wrong: str, predict: str, addon: dict[str, 
             assert "neardup/declared" not in done.stats
 
 
+@pytest.mark.slow
 def test_a_wrong_one_for_all_pages_loses_nothing(addon: dict[str, Any]) -> None:
     site = Forum(20)
 
@@ -84,6 +85,7 @@ def test_is_stored_counted_and_shown(addon: dict[str, Any], capsys: pytest.Captu
     assert f"calls canonical     {said}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_versions_for_other_regions_are_no_copies(addon: dict[str, Any]) -> None:
     silent = crawl_site(Regions(tells=False), addon)
     other = addon | {"NEARDUP_DATABASE_URL": addon["NEARDUP_DATABASE_URL"].replace("neardup.db", "other.db")}

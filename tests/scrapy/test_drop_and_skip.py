@@ -66,7 +66,7 @@ def paths(items: list[Any], site: Site) -> set[str]:
     return {item["url"].removeprefix(site.url) for item in items}
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", ["drop", pytest.param("skip", marks=pytest.mark.slow)])
 class TestPagesOfOneText:
     def crawled(self, site: Site, settings: dict[str, Any], action: str) -> set[str]:
         done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
@@ -431,6 +431,7 @@ def test_a_page_that_completes_an_item_is_heard(site: Site, settings: dict[str, 
 
 
 class TestPause:
+    @pytest.mark.slow
     def test_pages_that_lost_their_items_are_fetched_again(
         self, site: Site, settings: dict[str, Any], tmp_path: Path
     ) -> None:

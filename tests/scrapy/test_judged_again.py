@@ -257,6 +257,7 @@ class TestReleasedLinks:
 
         assert links.release(2, 1) == []
 
+    @pytest.mark.slow
     def test_the_last_ones_are_kept(self, links: Links) -> None:
         for number in range(MOST_REQUESTS // 100 + 1):
             for link in range(100):

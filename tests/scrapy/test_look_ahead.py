@@ -84,6 +84,7 @@ def test_robots_txt_holds(addon: dict[str, Any]) -> None:
     assert photos(done) == 90
 
 
+@pytest.mark.slow
 def test_as_the_last_page_was_asked_for(addon: dict[str, Any]) -> None:
     site = Photos(Answer("gone", status=410))
 
@@ -92,6 +93,7 @@ def test_as_the_last_page_was_asked_for(addon: dict[str, Any]) -> None:
     assert {"visit": "7"} in site.cookies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", [Customers, Scripted])
 def test_words_that_are_not_shown_are_content(site: type[Customers], addon: dict[str, Any]) -> None:
     done = crawl_site(site(), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
@@ -179,7 +181,7 @@ def test_words_are_not_doubted_without_an_answer(refusal: Answer, addon: dict[st
     assert "neardup/exhausted" not in done.stats
 
 
-@pytest.mark.parametrize("made_up", [True, False])
+@pytest.mark.parametrize("made_up", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_numbers_are_doubted(made_up: bool, addon: dict[str, Any]) -> None:
     """An archive ends early if its numbers are others each time."""
     site = Archive(3, 5, 6, 5, made_up=made_up)
@@ -197,6 +199,7 @@ class Clocked(Archive):
         return str(int(monotonic()))
 
 
+@pytest.mark.slow
 def test_numbers_that_last_are_doubted_again_some_seconds_later(addon: dict[str, Any]) -> None:
     done = crawl_site(Clocked(6, 6, 6, 6), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
 

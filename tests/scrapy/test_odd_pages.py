@@ -124,6 +124,7 @@ def test_odd_page_has_a_verdict_and_the_crawl_goes_on(
         assert len(list(store.known_pages())) == (2 if kind in LEFT_ALONE else 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("megabytes", "kinds"), [(1, [Kind.NEW, Kind.DUPLICATE]), (50, [Kind.UNJUDGED] * 2)])
 def test_megabytes_of_text(site: Site, settings: dict[str, Any], megabytes: int, kinds: list[Kind]) -> None:
     words = (" ".join(f"word{i % 50_000}" for i in range(100_000)) + " ").encode() * megabytes

@@ -704,6 +704,7 @@ class TestWholeSites:
         assert predicted(done, "/deferred") > 100
         assert predicted(done, "/right") > 9 * predicted(done, "/wrong")
 
+    @pytest.mark.slow
     def test_new_pages_come_before_new_session_ids(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)
         site.most_requests = 200

@@ -63,6 +63,7 @@ def test_crawl_that_cannot_start_says_why_in_one_line(
     assert "a page was crawled" not in log
 
 
+@pytest.mark.slow
 def test_traceback_of_what_keeps_a_crawl_from_starting_is_at_debug(tmp_path: Path) -> None:
     assert run(tmp_path, NEARDUP_ACTON="drop").count("Traceback") == 1
 

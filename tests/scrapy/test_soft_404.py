@@ -85,6 +85,7 @@ def test_all_are_marked_and_nothing_else(
     assert taught == {Slot.TRAP}
 
 
+@pytest.mark.slow
 def test_a_site_that_says_404_is_asked_for_nothing(addon: dict[str, Any]) -> None:
     site = DeadLinks(missing="404")
     done = crawl_site(site, addon)
@@ -119,6 +120,7 @@ def test_robots_txt_may_forbid_probes(forbids: bool, addon: dict[str, Any]) -> N
     assert len(probes(done, site)) == done.stats.get("neardup/soft_404/probes", 0) == (not forbids)
 
 
+@pytest.mark.slow
 def test_a_page_that_is_there_and_is_headed_by_its_address_is_not_marked(addon: dict[str, Any]) -> None:
     site = DeadLinks(missing="echo")
     site.made_up_for = {f"/stories/gone-{place}-0.html" for place in range(20, 40)}

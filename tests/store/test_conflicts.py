@@ -97,6 +97,7 @@ class TestRemoval:
         assert caplog.text.lower().count("deadlock") == 1
         assert caplog.text.count("(another transaction was in the way); trying again") == 1
 
+    @pytest.mark.slow
     def test_lock_timeout(
         self,
         url: str,
@@ -133,6 +134,7 @@ class TestRemoval:
         assert left(url) == list(range(1, ALL + 1))
 
 
+@pytest.mark.slow
 def test_the_end_of_a_crawl(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     engine = sa.create_engine(url)

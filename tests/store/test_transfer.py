@@ -433,6 +433,7 @@ class TestRefusals:
         assert "not complete: 0 rows of host_ips, its header says 1" in self.refused(path, target, capsys)
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("damage", ["cut off", "flipped", "not packed"])
     def test_packed_and_damaged(
         self, source: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str

@@ -174,6 +174,7 @@ def test_names_of_months_and_days_are_told_from_words_as_numbers_are() -> None:
     assert not (of_texts("Alpha Monthly Dayton")[:3] & 1).any()
 
 
+@pytest.mark.slow
 def test_the_names_are_those_of_the_cldr() -> None:
     written = DATE_WORDS.read_text(encoding="utf-8").splitlines()[1:]
 

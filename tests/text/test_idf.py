@@ -424,6 +424,7 @@ class TestCommand:
 
         assert "7 of 8 pages, " in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_from_store(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         url = f"sqlite:///{tmp_path}/n.db"
         crawl(SiteSpider, {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": url}, url=str(PAGES))

@@ -115,6 +115,7 @@ def test_what_strangers_wrote_is_text(store: Store, tmp_path: Path) -> None:
     assert "مرحبا/中文" in text
 
 
+@pytest.mark.slow
 def test_no_store_makes_it_large(store: Store, tmp_path: Path) -> None:
     long = "x<" * 20_000
     crawls = [store.begin_crawl(spider="s" * 255, settings={}) for _ in range(40)]

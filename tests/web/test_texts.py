@@ -159,6 +159,7 @@ def _count(site: Served) -> int:
         return int(connection.execute(sa.select(sa.func.count()).select_from(page_texts)).scalar_one())
 
 
+@pytest.mark.slow
 def test_a_damaged_text_is_none(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/n.db"
     with serve() as site:
@@ -172,6 +173,7 @@ def test_a_damaged_text_is_none(tmp_path: Path) -> None:
             assert texts.text_of(connection, 0, most=100) is None
 
 
+@pytest.mark.slow
 def test_pairs_are_exported_with_kept_texts(tmp_path: Path) -> None:
     """The site is not served any more, so that the texts can come from nowhere else."""
     url = f"sqlite:///{tmp_path}/n.db"

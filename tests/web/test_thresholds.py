@@ -74,6 +74,7 @@ def test_what_is_judged_can_be_stopped(page_site: Served, browser: Browser) -> N
     assert again["outcome"]["pages"] == 29
 
 
+@pytest.mark.slow
 def test_what_has_changed_meanwhile_is_judged_anew_before_it_is_applied(own_url: str) -> None:
     with served(own_url) as page_site, browsing(page_site) as browser:
         first = tried(browser, page_site, max_distance="0", verify="0.99")["outcome"]
@@ -86,6 +87,7 @@ def test_what_has_changed_meanwhile_is_judged_anew_before_it_is_applied(own_url:
     assert kept["evidence"] == "decision"
 
 
+@pytest.mark.slow
 def test_a_new_trial_ends_the_one_before(browser: Browser, page_site: Served) -> None:
     for bits in "4567":
         assert browser.post("/thresholds", max_distance=bits).status_code == 303
@@ -95,6 +97,7 @@ def test_a_new_trial_ends_the_one_before(browser: Browser, page_site: Served) ->
     assert browser.json("/thresholds", max_distance="4")["outcome"] is None
 
 
+@pytest.mark.slow
 def test_a_slider_counts_where_only_it_was_moved(browser: Browser) -> None:
     def asked(**fields: Any) -> str:
         return str(browser.post("/thresholds", **fields).headers["location"])

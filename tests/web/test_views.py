@@ -246,6 +246,7 @@ def test_host_crawls_and_search(browser: Browser, page_site: Served) -> None:
     assert browser.json("/search", q=url)["found"]["pages"]["rows"][0]["url"] == url
 
 
+@pytest.mark.slow
 def test_mirrors_of_a_host_and_in_each_report(
     browser: Browser, page_site: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
