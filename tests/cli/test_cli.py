@@ -89,6 +89,7 @@ class TestReport:
         assert report["by_crawl"][0]["links_withheld"] == 0
         assert report["clusters"][0]["duplicates"] == 3
 
+    @pytest.mark.slow
     def test_the_same_fingerprint_is_not_called_an_exact_duplicate(self, output: Output) -> None:
         report = output.json("report")
 

@@ -71,6 +71,7 @@ def relations(folder: Path) -> dict[str, tuple[str, str]]:
     return {urls[row["duplicate_hash_id"]]: (urls[row["actual_hash_id"]], row["evidence"]) for row in found}
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_a_crawl(made_pages: list[tuple[str, str]], feed: Path, tmp_path: Path) -> None:
     built(tmp_path / "c", feed)
     found = relations(tmp_path / "c")

@@ -48,6 +48,7 @@ def outcome(capsys: pytest.CaptureFixture[str], url: str, *arguments: str) -> di
     return found
 
 
+@pytest.mark.slow
 def test_the_same_thresholds_change_nothing(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = stored(url)
     same = outcome(capsys, url)

@@ -35,6 +35,7 @@ def test_a_silent_process_ends_with_the_one_that_was_killed() -> None:
     assert not process.exists()
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_between_two_tasks_is_named() -> None:
     done = run(EndsAfterTask, range(6), 2, lambda _: None)
     next(done)

@@ -63,6 +63,7 @@ def test_work_of_exact_indexes(kind: type[MultiIndexHashing | MankuTables], page
     assert index.nbytes == pytest.approx(nbytes, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not native.available, reason="the scan may be the fastest without the native core")
 def test_plan_of_what_was_built_is_what_was_measured() -> None:
     costs = {cost.name: cost for cost in plan.plan(50_000, max_distance=3, recall=0.95)}
@@ -107,6 +108,7 @@ def test_a_sample_that_tells_nothing() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not native.available, reason="takes its time without the native core")
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--pages", "20000", "--memory", "1M", "--format", "json"]) == 0

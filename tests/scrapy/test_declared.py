@@ -68,6 +68,7 @@ def test_a_wrong_one_for_all_pages_loses_nothing(addon: dict[str, Any]) -> None:
     assert crawl_site(Declaring(site, WRONG["the first page"]), addon).found == site.keys
 
 
+@pytest.mark.slow
 def test_is_stored_counted_and_shown(addon: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     done = crawl_site(Declaring(Forum(10), thread), addon)
     found = declared(addon)

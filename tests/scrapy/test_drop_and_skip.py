@@ -190,6 +190,7 @@ class TestPagesOfOneText:
 
         assert self.crawled(site, settings, action) == {"/", *pages}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("views", [False, True])
     def test_variants_told_apart_by_data(
         self, site: Site, settings: dict[str, Any], action: str, views: bool
@@ -257,6 +258,7 @@ class TestPagesOfOneText:
 
         assert self.crawled(site, settings, action) == {"/", *pages}
 
+    @pytest.mark.slow
     def test_lists_of_other_rows(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Of a hundred rows, one is another; and a list whose rows stand on lists before is dropped."""
         rows = [f"<li><a href='/row/{number}'>{prose(number, 12)}</a>" for number in range(101)]

@@ -114,6 +114,7 @@ class TestTemplateSite:
             f"{served.start.rstrip('/')}/page/{number}" for number in range(1, 40)
         }
 
+    @pytest.mark.slow
     def test_nothing_is_lost_by_a_crawl_that_is_resumed(
         self, settings: dict[str, Any], tmp_path: Path
     ) -> None:

@@ -416,6 +416,7 @@ class NumberedSpider(scrapy.Spider):
             yield Numbered(number, href, self.first.rstrip("/"))
 
 
+@pytest.mark.slow
 def test_requests_of_a_class_of_ones_own_wait_as_they_are(site: Site, addon: dict[str, Any]) -> None:
     copies = [f"/list?page=1&sid={number}" for number in range(40)]
     site.add("/", OTHER, *copies)

@@ -120,6 +120,7 @@ def test_what_is_made_up_says_nothing(site: type[Drawings], looked_ahead: int, a
     assert len(done.requests) < 3 * LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lasting", [True, False])
 def test_words_are_doubted(lasting: bool, addon: dict[str, Any]) -> None:
     """Words that are others each time say nothing, though no page has had them before."""
@@ -166,6 +167,7 @@ class Refusing(Guests):
         return super().answer(ask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -207,6 +209,7 @@ def test_numbers_that_last_are_doubted_again_some_seconds_later(addon: dict[str,
     assert len(done.found) < 1_000
 
 
+@pytest.mark.slow
 def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:
     done = crawled(Photos(Answer("gone", status=410)), addon, NEARDUP_ACTION="record")
 

@@ -165,6 +165,7 @@ class TestCrawl:
         }
         assert stats["neardup/links/beyond"] >= 3
 
+    @pytest.mark.slow
     def test_real_pages(self, tmp_path: Path) -> None:
         stats = crawl(SiteSpider, settings(tmp_path), url=str(PAGES)).stats
 

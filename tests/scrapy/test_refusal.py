@@ -68,6 +68,7 @@ def test_traceback_of_what_keeps_a_crawl_from_starting_is_at_debug(tmp_path: Pat
     assert run(tmp_path, NEARDUP_ACTON="drop").count("Traceback") == 1
 
 
+@pytest.mark.slow
 def test_crawl_without_neardup_says_so_once(tmp_path: Path) -> None:
     log = run(tmp_path, NEARDUP_ENABLED=False)
     assert log.count("Disabled") == 1

@@ -109,6 +109,7 @@ def test_another_site_is_not_compared(
     assert told(caplog) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [0, 1], ids=["the first one ends last", "the second one ends last"])
 def test_workers_that_share_a_site_are_not_compared(
     site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture, late: int

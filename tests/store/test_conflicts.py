@@ -163,6 +163,7 @@ class TestSerializable:
             with Store.open(url, scheme=str(Scheme())) as store:
                 yield store
 
+    @pytest.mark.slow
     def test_two_writers(self, serializable: Store) -> None:
         crawls = [serializable.begin_crawl(spider=name, settings={}) for name in "ab"]
         writers = [Writer(serializable, crawl, batch_rows=20) for crawl in crawls]

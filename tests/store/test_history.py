@@ -400,6 +400,7 @@ class TestCrawls:
             "/shrinks": [(1, "new"), (3, "too_short")],
         }
 
+    @pytest.mark.slow
     def test_off_nothing_is_written(
         self, site: Site, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

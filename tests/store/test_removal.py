@@ -207,6 +207,7 @@ class TestElection:
 
 
 class TestCrawls:
+    @pytest.mark.slow
     def test_what_it_brought_is_gone_and_all_else_is_as_before(self, database_url: str) -> None:
         settings = {
             "ADDONS": {"neardup.Addon": 500},

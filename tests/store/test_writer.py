@@ -267,6 +267,7 @@ class TestOtherProcesses:
         assert pages_of(store)[0]["links_withheld"] == 4
         assert writer.rows_rejected == 0
 
+    @pytest.mark.slow
     def test_two_writers_at_once(self, store: Store) -> None:
         ids = [store.begin_crawl(spider=str(n), settings={}) for n in range(2)]
         writers = [Writer(store, crawl, batch_rows=50) for crawl in ids]

@@ -24,6 +24,7 @@ def checked(answer: httpx.Response) -> dict[str, Any]:
 JSON = {"Accept": "application/json"}
 
 
+@pytest.mark.slow
 def test_a_url_is_fetched_and_stored_nowhere(browser: Browser) -> None:
     duplicate, canonical = keys(browser, "clang-14/Tooling")
     url = browser.json(f"/page/{duplicate}")["page"]["page"]["url"]

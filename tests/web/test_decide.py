@@ -34,6 +34,7 @@ def seen(browser: Browser, path: str) -> str:
     return unescape(found[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", MYSQL_SLOWLY)
 def test_of_two_people_who_decide_at_once_one_is_told(backend: str, filled: str, tmp_path: Path) -> None:
     with new_database(backend, tmp_path) as url:

@@ -49,6 +49,7 @@ def report_of(store: Store, tmp_path: Path) -> str:
     return (tmp_path / "report.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_crawl_writes_it_at_its_end(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     settings = {

@@ -56,6 +56,7 @@ def test_the_newest_crawl_is_told_before_anything_is_counted(browser: Browser) -
     assert told["running"] == []
 
 
+@pytest.mark.slow
 def test_clusters_with_each_filter(browser: Browser, page_site: Served) -> None:
     browser.get("/clusters", kind="new")
     page_site.figures.wait()
@@ -79,6 +80,7 @@ def test_clusters_with_each_filter(browser: Browser, page_site: Served) -> None:
     assert set(found(most=1)) == {row["key"] for row in every if row["duplicates"] == 1}
 
 
+@pytest.mark.slow
 def test_clusters_of_a_large_store_are_counted_in_the_background(
     own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
