@@ -220,7 +220,7 @@ class TestMinwiseLoops:
 
     @pytest.mark.slow
     @given(st.lists(st.integers(0, 40), min_size=2, max_size=90), st.sampled_from([1, 64, 1024]))
-    @settings(deadline=None)
+    @settings(max_examples=30, deadline=None)
     def test_without_its_holder_a_place_holds_another(
         self, kernels: ModuleType, elements: list[int], size: int
     ) -> None:
