@@ -926,4 +926,4 @@ class IndexAgainstScan(RuleBasedStateMachine):
         assert len(self.psm) == len(self.scan) == len(self.entries)
 
 
-TestIndexAgainstScan = pytest.mark.slow(IndexAgainstScan.TestCase)
+TestIndexAgainstScan = IndexAgainstScan.TestCase
