@@ -54,7 +54,7 @@ def numbers_of(found: list[str]) -> Numbers:
     {('is', 0): ['10'], ('now', -2): ['10'], ('is', 1): ['05'], ('now', -1): ['05']}
     """
     numbers: Numbers = defaultdict(list)
-    for row in _rows(found):
+    for row in _rows(found, _numbers_among(found)):
         for index, *places in _places_in(row, found):
             for place in places:
                 numbers[place].append(found[index])
@@ -85,10 +85,10 @@ def without_dates(found: list[str], made_up: Collection[Place]) -> list[str]:
 
     A row of numbers that counts up has the days of a month, with the numbers of the weeks between.
     """
-    said = list(found)
-    for index in _in_dates(found):
+    said, numbers = list(found), _numbers_among(found)
+    for index in _in_dates(found, numbers):
         said[index] = ""
-    for row in _rows(found):
+    for row in _rows(found, numbers):
         counts_up = _counts_up([found[index] for index in row])
         if not counts_up and not made_up:
             continue
@@ -125,9 +125,8 @@ def numbers_beside(said: list[str], url: str = "") -> tuple[str, ...]:
     return tuple(word for word in said if is_number(word) and word.lstrip("0") not in of_url)
 
 
-def _rows(found: list[str]) -> Iterator[list[int]]:
+def _rows(found: list[str], numbers: set[str]) -> Iterator[list[int]]:
     """The indices of the numbers, by rows without another word between."""
-    numbers = _numbers_among(found)
     indices = [index for index, word in enumerate(found) if word in numbers]
     for _, row in groupby(enumerate(indices), lambda each: each[1] - each[0]):
         yield [index for _, index in row]
@@ -151,16 +150,15 @@ def _counts_up(row: list[str]) -> bool:
     return 2 * ups >= len(row)
 
 
-def _in_dates(found: list[str]) -> Iterator[int]:
+def _in_dates(found: list[str], numbers: set[str]) -> Iterator[int]:
     """The indices of the numbers that are years, or stand beside a year or a month, with a number between at
     most.
     """
-    numbers = _numbers_among(found)
     of_dates = date_words().intersection(found) | {word for word in numbers if _YEAR.fullmatch(word)}
-    if not of_dates:
-        return
-    for index in [index for index, word in enumerate(found) if word in of_dates]:
-        if found[index] in numbers:
+    for index, said in enumerate(found):
+        if said not in of_dates:
+            continue
+        if said in numbers:
             yield index
         beside = found[max(0, index - _OF_A_DATE + 1) : index][::-1], found[index + 1 : index + _OF_A_DATE]
         for step, words in zip((-1, 1), beside, strict=True):
