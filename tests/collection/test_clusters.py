@@ -139,7 +139,6 @@ class TestResult:
         assert all(one.split(".")[-2:] == other.split(".")[-2:] for one, other in pairs)
         assert any(one == other for one, other in pairs)
 
-    @pytest.mark.slow
     def test_does_not_depend_on_the_order_of_the_rows(
         self, folder: Path, rows: list[Row], tmp_path: Path
     ) -> None:
@@ -214,7 +213,6 @@ class TestResult:
             {"id": rows[-2]["id"], "canonical_id": rows[-2]["id"], "size": 1}
         ]
 
-    @pytest.mark.slow
     def test_pages_with_too_few_words_are_counted(
         self, tmp_path: Path, rows: list[Row], capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -23,7 +23,7 @@ from tests.support.sites.chains import (
     Strips,
     Washers,
 )
-from tests.support.sites.endless import BeyondTheLast, Calendar, Visited, clock
+from tests.support.sites.endless import Agenda, BeyondTheLast, Calendar, Visited, clock
 from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
@@ -212,6 +212,7 @@ class TestEndlessSpaces:
             # From one event to the next there are some two hundred pages of days and months.
             (lambda: Calendar(5, days=True), 200, 3_000),
             (lambda: Calendar(5, days=True, foot=clock), 60, 10_000),
+            (lambda: Agenda(5), 50, 8_000),
             (lambda: SessionIds(5, endless=True), ENDLESS_AFTER, 1_500),
             (lambda: BeyondTheLast(25), ENDLESS_AFTER, 1_500),
             (lambda: BeyondTheLast(25, counted=True), ENDLESS_AFTER, 8 * ENDLESS_AFTER),
@@ -221,6 +222,7 @@ class TestEndlessSpaces:
             "months",
             "days",
             "days with a clock",
+            "agenda",
             "sessions",
             "beyond the last page",
             "counted",

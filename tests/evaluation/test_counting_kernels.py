@@ -80,7 +80,6 @@ def array(values: set[int]) -> npt.NDArray[np.uint64]:
     return np.array(sorted(values), dtype=np.uint64)
 
 
-@pytest.mark.slow
 @given(cases(), st.integers(-1, 65), st.integers(-1, 700))
 def test_native_and_twin_agree(
     case: tuple[Prints, Truth, Sets, int, int], max_distance: int, most_differing: int

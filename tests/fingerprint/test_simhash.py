@@ -214,7 +214,6 @@ class TestWeakBits:
         signs = np.array([made.value >> (63 - j) & 1 for j in range(64)], dtype=bool)
         assert list(again.weights >= 0) == list(signs | (again.weights == 0))
 
-    @pytest.mark.slow
     @given(st.lists(st.sampled_from([0.0, 0.05, 0.25, 0.3]) | st.floats(0, 1), min_size=64, max_size=64))
     def test_native_and_python_pack_the_same(self, relative: list[float]) -> None:
         given = np.array(relative)

@@ -207,7 +207,6 @@ class TestMinwiseLoops:
     def test_reference(self, kernels: ModuleType, elements: set[int], size: int) -> None:
         assert kernels.minwise(array(elements), size).tolist() == similarity_sketch(elements, size)
 
-    @pytest.mark.slow
     @given(st.integers(1, 3000), st.sampled_from([64, 100, 1024, 1025, 4096]), st.integers(0, 9))
     @settings(max_examples=20, deadline=None)
     def test_agrees_with_the_twin_on_many_elements(
@@ -220,7 +219,7 @@ class TestMinwiseLoops:
 
     @pytest.mark.slow
     @given(st.lists(st.integers(0, 40), min_size=2, max_size=90), st.sampled_from([1, 64, 1024]))
-    @settings(max_examples=30, deadline=None)
+    @settings(deadline=None)
     def test_without_its_holder_a_place_holds_another(
         self, kernels: ModuleType, elements: list[int], size: int
     ) -> None:

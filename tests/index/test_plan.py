@@ -63,7 +63,6 @@ def test_work_of_exact_indexes(kind: type[MultiIndexHashing | MankuTables], page
     assert index.nbytes == pytest.approx(nbytes, rel=0.25)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not native.available, reason="the scan may be the fastest without the native core")
 def test_plan_of_what_was_built_is_what_was_measured() -> None:
     costs = {cost.name: cost for cost in plan.plan(50_000, max_distance=3, recall=0.95)}
@@ -75,7 +74,6 @@ def test_plan_of_what_was_built_is_what_was_measured() -> None:
     assert costs["scan"].microseconds > costs["psm"].microseconds
 
 
-@pytest.mark.slow
 def test_skewed_fingerprints_are_planned_for() -> None:
     rng = np.random.default_rng(4)
     skewed = np.packbits(rng.random((60_000, 64)) < rng.beta(0.4, 0.4, 64), axis=1).view(">u8").ravel()
@@ -108,7 +106,6 @@ def test_a_sample_that_tells_nothing() -> None:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not native.available, reason="takes its time without the native core")
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--pages", "20000", "--memory", "1M", "--format", "json"]) == 0

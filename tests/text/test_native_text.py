@@ -122,7 +122,6 @@ def test_a_comment_or_nothing_has_no_text() -> None:
     assert text_of_tree(etree.Element("p")) == ""
 
 
-@pytest.mark.slow
 def test_deep_and_wide_trees_need_no_stack() -> None:
     builder = etree.TreeBuilder()
     for _ in range(100_000):
@@ -179,7 +178,6 @@ def test_texts_with_lone_surrogates() -> None:
         assert utf8_of_text(text) == cleaned(text).encode("utf-8", "surrogatepass")
 
 
-@pytest.mark.slow
 @given(st.data())
 def test_text_without_elements_that_are_left_out(data: st.DataObject) -> None:
     root = parse(f"<body>{data.draw(pages())}</body>{data.draw(pages())}")

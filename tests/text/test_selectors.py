@@ -146,7 +146,6 @@ def test_native_and_xpath_agree_on_real_pages(path: Path) -> None:
         chosen(root, include, exclude)
 
 
-@pytest.mark.slow
 @native
 def test_deep_trees_need_no_stack() -> None:
     root = etree.Element("div")

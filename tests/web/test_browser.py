@@ -103,7 +103,7 @@ def open_page(chromium: Browser, address: str, **options: object) -> tuple[Page,
     return page, page.url, complaints
 
 
-@pytest.mark.parametrize("backend", BACKENDS[:2])  # decisions are tested on all, without a browser
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_from_the_overview_to_a_decision(backend: str, chromium: Browser, tmp_path: Path) -> None:
     with new_database(backend, tmp_path) as url, serve() as site:
         filled(site, upgraded(url))
