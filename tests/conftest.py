@@ -13,9 +13,9 @@ from neardup.fingerprint.scheme import Scheme
 from neardup.store.store import Store
 from tests.support.crawl_parts import stop_all
 from tests.support.crawling import Site, serve
-from tests.support.databases import SERVERS_SLOWLY, database_url, new_database
+from tests.support.databases import SERVERS_SLOWLY
 from tests.support.places import ROOT
-from tests.support.stores import upgraded
+from tests.support.ready_databases import database_url, ready_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def addon(tmp_path: Path) -> dict[str, Any]:
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     """An empty store, on each kind of server in turn."""
-    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
+    with Store.open(database_url, scheme=str(Scheme())) as opened:
         yield opened
         stop_all()
 
@@ -65,8 +65,8 @@ def store(database_url: str) -> Iterator[Store]:
 @pytest.fixture(params=SERVERS_SLOWLY[1:])
 def server_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """URL of a database with its tables made, on each kind of server but SQLite in turn."""
-    with new_database(request.param, tmp_path) as url:
-        yield upgraded(url)
+    with ready_database(request.param, tmp_path) as url:
+        yield url
 
 
 @pytest.fixture

@@ -36,11 +36,11 @@ from neardup.store.schema import metadata
 from neardup.store.store import Store
 from neardup.text.features import Features
 from tests.support.crawling import crawl
-from tests.support.databases import BACKENDS, new_database
+from tests.support.databases import BACKENDS
 from tests.support.places import PAGES, ROOT
 from tests.support.prose import sentences_of, sentences_of_docstring, sentences_of_markdown
 from tests.support.readme import README, command
-from tests.support.stores import upgraded
+from tests.support.ready_databases import ready_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -268,10 +268,10 @@ def test_every_item_field_is_named() -> None:
 class TestSql:
     @pytest.fixture(params=BACKENDS)
     def stored(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-        with new_database(request.param, tmp_path) as url:
+        with ready_database(request.param, tmp_path) as url:
             settings = {
                 "ADDONS": {"neardup.Addon": 500},
-                "NEARDUP_DATABASE_URL": upgraded(url),
+                "NEARDUP_DATABASE_URL": url,
                 "NEARDUP_HISTORY": True,
             }
             assert crawl(SiteSpider, settings, url=str(PAGES)).neardup("duplicates") >= 30

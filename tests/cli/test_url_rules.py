@@ -23,7 +23,8 @@ from neardup.store.store import Store
 from neardup.store.url_rules import UrlRules
 from neardup.urls.learner import Learner
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
-from tests.support.databases import SERVERS_SLOWLY, new_database
+from tests.support.databases import SERVERS_SLOWLY
+from tests.support.ready_databases import ready_database
 from tests.support.stores import SHOPS, rules_of, taught, upgraded, write
 from tests.support.verdicts import page
 
@@ -41,8 +42,8 @@ SID = Rule(HOST, Slot.PARAMETER, "sid")
 @pytest.fixture(params=SERVERS_SLOWLY)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A store with what a crawl has learned of two hosts, on each kind of server in turn."""
-    with new_database(request.param, tmp_path) as url:
-        with Store.open(upgraded(url), scheme=str(Scheme())) as store:
+    with ready_database(request.param, tmp_path) as url:
+        with Store.open(url, scheme=str(Scheme())) as store:
             write(store, page(1, f"http://{HOST}/"), rules=taught(None, HOST, "b.example"))
         yield url
 
@@ -51,7 +52,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def one(tmp_path: Path) -> str:
     """The same with one host, on SQLite."""
     url = f"sqlite:///{tmp_path}/one.db"
-    with Store.open(upgraded(url), scheme=str(Scheme())) as store:
+    with Store.open(url, scheme=str(Scheme())) as store:
         crawl_id = store.begin_crawl(spider="s", settings={})
         write(store, page(1, f"http://{HOST}/"), crawl=crawl_id, rules=taught(None, HOST))
         store.finish_crawl(crawl_id, reason="finished", counts={})

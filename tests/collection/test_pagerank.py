@@ -254,9 +254,6 @@ class TestStore:
             "NEARDUP_DATABASE_URL": database_url,
             "NEARDUP_LINKS": True,
         }
-        from tests.support.stores import upgraded
-
-        upgraded(database_url)
         crawl(SiteSpider, settings, url=str(PAGES / "clang-13"))
         return database_url
 

@@ -27,7 +27,6 @@ from tests.support.crawling import crawl
 from tests.support.places import ROOT
 from tests.support.source_code import CODE, imports, nodes
 from tests.support.spiders import OTHER, WORDS
-from tests.support.stores import upgraded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +95,7 @@ class TestUrlsAreData:
     def settings(self, database_url: str) -> dict[str, Any]:
         return {
             "ADDONS": {"neardup.Addon": 500},
-            "NEARDUP_DATABASE_URL": upgraded(database_url),
+            "NEARDUP_DATABASE_URL": database_url,
             "NEARDUP_SNAPSHOT": False,
             "NEARDUP_CONTENT_FIELD": "html",
             "NEARDUP_ACTION": "drop",

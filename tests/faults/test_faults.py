@@ -21,7 +21,7 @@ from neardup.store import store as stores
 from neardup.store.store import Store
 from neardup.store.writer import Writer
 from tests.support.crawling import crawl, recorder_of
-from tests.support.databases import SERVERS, new_database
+from tests.support.databases import SERVERS
 from tests.support.faults import (
     Fault,
     ForeignLock,
@@ -32,7 +32,8 @@ from tests.support.faults import (
     wait_for_lock,
 )
 from tests.support.proxy import Proxy, through_proxy
-from tests.support.stores import before_statement, pages_of, upgraded, write
+from tests.support.ready_databases import ready_database
+from tests.support.stores import before_statement, pages_of, write
 from tests.support.synthetic import SETTINGS, MadePages
 from tests.support.verdicts import page
 
@@ -48,7 +49,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(params=list(SERVERS))
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Proxy, str]]:
     """A database, a proxy before it, and the URL through that."""
-    with new_database(request.param, tmp_path) as url, through_proxy(upgraded(url)) as (proxy, through):
+    with ready_database(request.param, tmp_path) as url, through_proxy(url) as (proxy, through):
         yield url, proxy, through
 
 
@@ -216,8 +217,8 @@ class TestOtherTransactions:
             assert [row["features"] for row in pages_of(store)[:3]] == [77, 77, 31]
 
     def test_serialisation_failure(self, tmp_path: Path) -> None:
-        with new_database("postgresql", tmp_path) as url:
-            make_serializable(upgraded(url))
+        with ready_database("postgresql", tmp_path) as url:
+            make_serializable(url)
             engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
             with Store.open(url, scheme=str(Scheme())) as store, engine.connect() as other:
                 write(store, page(1, "u"))

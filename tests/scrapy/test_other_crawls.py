@@ -30,7 +30,7 @@ from neardup.store.writer import Writer
 from tests.support.crawl_parts import TEXT, Process
 from tests.support.crawling import crawl, recorder_of, serve
 from tests.support.spiders import LinkSpider
-from tests.support.stores import before_statement, kinds, relations, relations_of, upgraded, write
+from tests.support.stores import before_statement, kinds, relations, relations_of, write
 from tests.support.verdicts import duplicate, page
 
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ class TestRaces:
         if database_url.startswith("sqlite"):
             pytest.skip("SQLite has one writer at a time")
         with (
-            Store.open(upgraded(database_url), scheme=str(Scheme())) as store,
+            Store.open(database_url, scheme=str(Scheme())) as store,
             Store.open(database_url, scheme=str(Scheme())) as others,
         ):
             a = Process(store)
@@ -777,7 +777,7 @@ class TestCrawls:
     def settings(self, database_url: str) -> dict[str, Any]:
         return {
             "ADDONS": {"neardup.Addon": 500},
-            "NEARDUP_DATABASE_URL": upgraded(database_url),
+            "NEARDUP_DATABASE_URL": database_url,
             "NEARDUP_SHARE_INTERVAL": 0.05,
         }
 

@@ -11,7 +11,7 @@ from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.store.store import Store
 from neardup.store.url_rules import decide
 from neardup.urls.rules import Rule, Slot, State
-from tests.support.stores import rules_of, upgraded
+from tests.support.stores import rules_of
 
 HOST = "a.example"
 SID = Rule(HOST, Slot.PARAMETER, "sid")
@@ -19,7 +19,7 @@ SID = Rule(HOST, Slot.PARAMETER, "sid")
 
 @pytest.fixture
 def options(database_url: str) -> Options:
-    return Options.from_settings(Settings({"NEARDUP_DATABASE_URL": upgraded(database_url)}))
+    return Options.from_settings(Settings({"NEARDUP_DATABASE_URL": database_url}))
 
 
 def begun(options: Options) -> Recorder:

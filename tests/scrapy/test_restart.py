@@ -18,7 +18,7 @@ from neardup.store.writer import Writer
 from tests.support.crawling import Site, crawl, serve
 from tests.support.killing import check_tables
 from tests.support.spiders import OTHER, THIRD, WORDS, LinkSpider
-from tests.support.stores import frequencies_of, upgraded
+from tests.support.stores import frequencies_of
 from tests.support.verdicts import page
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture
 def settings(database_url: str) -> dict[str, Any]:
-    return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(database_url)}
+    return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": database_url}
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from scrapy.crawler import AsyncCrawlerRunner
 
 from tests.support.crawling import QUIET, Crawl, Site, crawl, serve
 from tests.support.spiders import LinkSpider, text
-from tests.support.stores import upgraded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -33,7 +32,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def settings(database_url: str, caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     caplog.set_level(logging.INFO)
-    return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(database_url)}
+    return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": database_url}
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:

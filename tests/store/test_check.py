@@ -21,10 +21,11 @@ from neardup.store.stats import settings_by_crawl
 from neardup.store.store import Store
 from neardup.urls.rules import Rule, Slot
 from tests.support.crawling import crawl
-from tests.support.databases import BACKENDS, new_database
+from tests.support.databases import BACKENDS
 from tests.support.killing import check_tables
 from tests.support.places import PAGES
-from tests.support.stores import taught, upgraded, write
+from tests.support.ready_databases import ready_database
+from tests.support.stores import taught, write
 from tests.support.verdicts import duplicate, fingerprint, page
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ VALUE = 0x123456789ABCDEF0
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
     """Two crawls that have ended, one after the other, and whose pages are reconciled."""
-    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
+    with Store.open(database_url, scheme=str(Scheme())) as opened:
         for verdicts in (
             [
                 page(CANONICAL, "http://a.example/1", fingerprint=fingerprint(VALUE)),
@@ -292,10 +293,10 @@ def address(store: Store) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_store_of_a_crawl(backend: str, tmp_path: Path) -> None:
-    with new_database(backend, tmp_path) as url:
+    with ready_database(backend, tmp_path) as url:
         settings = {
             "ADDONS": {"neardup.Addon": 500},
-            "NEARDUP_DATABASE_URL": upgraded(url),
+            "NEARDUP_DATABASE_URL": url,
             "NEARDUP_HISTORY": True,
         }
         for folder in (PAGES / "clang-15", PAGES):

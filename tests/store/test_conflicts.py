@@ -20,9 +20,10 @@ from neardup.store import store as stores
 from neardup.store.schema import simhash_values
 from neardup.store.store import Store
 from neardup.store.writer import Writer
-from tests.support.databases import SERVERS, new_database
+from tests.support.databases import SERVERS
 from tests.support.faults import make_serializable, wait_for_lock
-from tests.support.stores import pages_of, upgraded, write
+from tests.support.ready_databases import ready_database
+from tests.support.stores import pages_of, write
 from tests.support.verdicts import duplicate, page
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ OLD, ALL = 5, 45
 
 @pytest.fixture(params=list(SERVERS))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    with new_database(request.param, tmp_path) as made:
-        with Store.open(upgraded(made), scheme=str(Scheme())) as store:
+    with ready_database(request.param, tmp_path) as made:
+        with Store.open(made, scheme=str(Scheme())) as store:
             for crawl, numbers in ((1, range(1, OLD + 1)), (2, range(OLD + 1, ALL + 1))):
                 store.begin_crawl(spider="s", settings={})
                 store.finish_crawl(crawl, reason="finished", counts={})
@@ -158,8 +159,8 @@ def test_the_end_of_a_crawl(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 class TestSerializable:
     @pytest.fixture
     def serializable(self, tmp_path: Path) -> Iterator[Store]:
-        with new_database("postgresql", tmp_path) as url:
-            make_serializable(upgraded(url))
+        with ready_database("postgresql", tmp_path) as url:
+            make_serializable(url)
             with Store.open(url, scheme=str(Scheme())) as store:
                 yield store
 

@@ -28,7 +28,7 @@ from neardup.store.schema import page_versions, simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import Site, crawl
 from tests.support.spiders import OTHER, THIRD, WORDS, LinkSpider
-from tests.support.stores import before_statement, pages_of, relations_of, upgraded, write
+from tests.support.stores import before_statement, pages_of, relations_of, write
 from tests.support.verdicts import duplicate, fingerprint, page
 
 if TYPE_CHECKING:
@@ -175,7 +175,6 @@ class TestVersions:
             assert connection.execute(sa.select(sa.func.count()).select_from(page_versions)).scalar() == 1257
 
     def test_two_crawls_that_meet_the_same_change_at_once_store_one_version(self, database_url: str) -> None:
-        upgraded(database_url)
         with (
             Store.open(database_url, scheme=str(Scheme())) as one,
             Store.open(database_url, scheme=str(Scheme())) as other,
@@ -383,7 +382,7 @@ class TestCrawls:
         monkeypatch.chdir(tmp_path)
         settings = {
             "ADDONS": {"neardup.Addon": 500},
-            "NEARDUP_DATABASE_URL": upgraded(database_url),
+            "NEARDUP_DATABASE_URL": database_url,
             "NEARDUP_HISTORY": True,
         }
         for number in range(3):
@@ -405,7 +404,7 @@ class TestCrawls:
         self, site: Site, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(database_url)}
+        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": database_url}
         for number in range(2):
             self.change(site, number)
             crawl(LinkSpider, settings, start=f"{site.url}/")

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def engine(database_url: str) -> Iterator[sa.Engine]:
-    made = make_engine(checked(database_url))
+def engine(empty_url: str) -> Iterator[sa.Engine]:
+    made = make_engine(checked(empty_url))
     yield made
     made.dispose()
 
@@ -116,7 +116,7 @@ class TestTables:
 class TestSecond:
     """Headlines, evidence and document frequencies, which stores of the first tables lack."""
 
-    def test_up_and_down_again(self, engine: sa.Engine, database_url: str) -> None:
+    def test_up_and_down_again(self, engine: sa.Engine, empty_url: str) -> None:
         with engine.begin() as connection:
             command.upgrade(migrate.config(connection), "0001")
         first = described(engine, there=True)
@@ -125,7 +125,7 @@ class TestSecond:
             connection.execute(sa.text(_OLD_PAGE), {"key": Address("u").key})
             migrate.upgrade(connection)
 
-        with Store.open(database_url, scheme="s") as store:
+        with Store.open(empty_url, scheme="s") as store:
             (known,) = store.known_pages()
             (stored,) = pages_of(store)
             # The crawl that comes next fills in what was not stored before.
@@ -181,10 +181,10 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 class TestLaterVersion:
-    def test_its_tables(self, later: Path, database_url: str) -> None:
+    def test_its_tables(self, later: Path, empty_url: str) -> None:
         def run(verb: str) -> tuple[int, str]:
             done = subprocess.run(
-                [sys.executable, "-m", "neardup", "db", verb, "--database", database_url],
+                [sys.executable, "-m", "neardup", "db", verb, "--database", empty_url],
                 cwd=later,
                 env=os.environ | {"PYTHONPATH": str(later), "PYTHONDONTWRITEBYTECODE": "1"},
                 capture_output=True,
@@ -193,11 +193,11 @@ class TestLaterVersion:
             )
             return done.returncode, done.stdout + done.stderr
 
-        with Store.open(upgraded(database_url), scheme=str(Scheme())) as store:
+        with Store.open(upgraded(empty_url), scheme=str(Scheme())) as store:
             write(store, page(1, "u"), duplicate(2, "v", 1))
             before = pages_of(store), relations_of(store)
 
-        if not database_url.startswith("sqlite"):  # whose tables any command brings on
+        if not empty_url.startswith("sqlite"):  # whose tables any command brings on
             code, said = run("info")
             assert code == 1
             assert f"is of the older revision {REVISION}; run: neardup db upgrade" in said
@@ -205,15 +205,15 @@ class TestLaterVersion:
 
         code, said = run("info")
         assert (code, "rows of simhash_values 2" in " ".join(said.split())) == (0, True), said
-        engine = make_engine(checked(database_url))
+        engine = make_engine(checked(empty_url))
         assert "colour" in {column["name"] for column in sa.inspect(engine).get_columns("crawls")}
         engine.dispose()
         with pytest.raises(SchemaOutdated, match="revision 9999, which this neardup does not know"):
-            Store.open(database_url, scheme=str(Scheme()))
-        assert main(["db", "upgrade", "--database", database_url]) == 1  # there is no way back
-        engine = make_engine(checked(database_url))
+            Store.open(empty_url, scheme=str(Scheme()))
+        assert main(["db", "upgrade", "--database", empty_url]) == 1  # there is no way back
+        engine = make_engine(checked(empty_url))
         with engine.begin() as connection:
             connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '{REVISION}'"))
         engine.dispose()
-        with Store.open(database_url, scheme=str(Scheme())) as store:
+        with Store.open(empty_url, scheme=str(Scheme())) as store:
             assert (pages_of(store), relations_of(store)) == before

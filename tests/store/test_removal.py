@@ -25,9 +25,9 @@ from neardup.store.page_links import StoredLinks, encoded
 from neardup.store.schema import TABLES, crawls, page_ranks, simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import crawl
-from tests.support.databases import new_database
 from tests.support.places import PAGES
-from tests.support.stores import pages_of, relations_of, upgraded, write
+from tests.support.ready_databases import ready_database
+from tests.support.stores import pages_of, relations_of, write
 from tests.support.verdicts import duplicate, page
 
 if TYPE_CHECKING:
@@ -181,9 +181,9 @@ class TestElection:
 
     @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
     def test_the_time_of_an_election_is_that_of_utc(self, zone: str, tmp_path: Path) -> None:
-        with new_database("postgresql", tmp_path) as url:
+        with ready_database("postgresql", tmp_path) as url:
             name = sa.make_url(url).database
-            with Store.open(upgraded(url), scheme=str(Scheme())) as store, store.begin_write() as connection:
+            with Store.open(url, scheme=str(Scheme())) as store, store.begin_write() as connection:
                 connection.execute(sa.text(f"ALTER DATABASE {name} SET timezone = '{zone}'"))
             with Store.open(url, scheme=str(Scheme())) as store:
                 same = page(1, "u").fingerprint
@@ -211,7 +211,7 @@ class TestCrawls:
     def test_what_it_brought_is_gone_and_all_else_is_as_before(self, database_url: str) -> None:
         settings = {
             "ADDONS": {"neardup.Addon": 500},
-            "NEARDUP_DATABASE_URL": upgraded(database_url),
+            "NEARDUP_DATABASE_URL": database_url,
             "NEARDUP_HISTORY": True,
         }
         crawl(SiteSpider, settings, url=f"{PAGES / 'clang-13'},{PAGES / 'apache'}")
@@ -234,7 +234,7 @@ class TestCrawls:
 
     @pytest.mark.slow
     def test_duplicates_of_a_removed_crawl_are_stars_as_a_crawl_would_find(self, database_url: str) -> None:
-        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(database_url)}
+        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": database_url}
         for folder in ("clang-13", "clang-14", "clang-15"):
             crawl(SiteSpider, settings, url=str(PAGES / folder))
 
@@ -315,7 +315,7 @@ class TestSnapshots:
     def run(self, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
             caplog: pytest.LogCaptureFixture) -> Callable[..., str]:  # fmt: skip
         monkeypatch.chdir(tmp_path)
-        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": upgraded(database_url)}
+        settings = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": database_url}
 
         def run(folder: str, **more: Any) -> str:
             caplog.clear()

@@ -17,7 +17,7 @@ from neardup.store import page_report, reports
 from neardup.store.reports import Cluster, Crossing, Filters, Share
 from neardup.store.schema import duplicate_values, page_ranks, simhash_values
 from neardup.store.store import Store
-from tests.support.stores import upgraded, write
+from tests.support.stores import write
 from tests.support.verdicts import duplicate, fingerprint, page
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def store(database_url: str) -> Iterator[Store]:
 
     a.example has a cluster of four. b.example has a copy of a page of a.example.
     """
-    with Store.open(upgraded(database_url), scheme=str(Scheme())) as opened:
+    with Store.open(database_url, scheme=str(Scheme())) as opened:
         first = opened.begin_crawl(spider="one", settings={})
         write(
             opened,
@@ -236,7 +236,7 @@ class TestReports:
         assert sum(cluster.duplicates for cluster in clusters) == share.duplicates
 
     def test_empty_store(self, database_url: str) -> None:
-        with Store.open(upgraded(database_url), scheme=str(Scheme())) as empty, empty.reading() as connection:
+        with Store.open(database_url, scheme=str(Scheme())) as empty, empty.reading() as connection:
             overview = reports.overview(connection, ALL)
             assert (overview.share, overview.share.rate) == (Share("all", 0, 0), 0.0)
             assert (overview.exact, overview.too_short, overview.clusters) == (0, 0, 0)

@@ -19,21 +19,15 @@ from neardup.store.schema import VERSION_TABLE, crawls
 from neardup.store.store import Store
 from neardup.store.types import Unsigned64, UtcDateTime
 from tests.support.faults import small_disk
-from tests.support.stores import upgraded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def ready_url(database_url: str) -> str:
-    return upgraded(database_url)
-
-
 class TestTypes:
     @pytest.mark.parametrize("value", [0, 1, 2**63 - 1, 2**63, 2**64 - 1, None])
-    def test_unsigned_64_bits_round_trip(self, database_url: str, value: int | None) -> None:
-        engine = make_engine(checked(database_url))
+    def test_unsigned_64_bits_round_trip(self, empty_url: str, value: int | None) -> None:
+        engine = make_engine(checked(empty_url))
         table = sa.Table("numbers", sa.MetaData(), sa.Column("n", Unsigned64))
         with engine.begin() as connection:
             table.create(connection)
@@ -49,11 +43,11 @@ class TestTypes:
         with pytest.raises(ValueError, match="is not an unsigned 64-bit integer"):
             Unsigned64().process_bind_param(value, sa.create_engine("sqlite://").dialect)
 
-    def test_moments_keep_microseconds_and_zone(self, database_url: str) -> None:
+    def test_moments_keep_microseconds_and_zone(self, empty_url: str) -> None:
         from datetime import datetime, timedelta, timezone
 
         moment = datetime(2026, 11, 21, 4, 30, 5, 123456, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-        engine = make_engine(checked(database_url))
+        engine = make_engine(checked(empty_url))
         table = sa.Table("moments", sa.MetaData(), sa.Column("at", UtcDateTime))
         with engine.begin() as connection:
             table.create(connection)
@@ -140,30 +134,30 @@ class TestOpen:
             with pytest.raises(DatabaseUnavailable, match="its file system is read-only: a copy elsewhere"):
                 Store.open(f"sqlite:///{tmp_path}/n.db", scheme=None, create=False)
 
-    def test_servers_want_an_explicit_upgrade(self, database_url: str) -> None:
-        if database_url.startswith("sqlite"):
-            Store.open(database_url, scheme=str(Scheme())).close()
+    def test_servers_want_an_explicit_upgrade(self, empty_url: str) -> None:
+        if empty_url.startswith("sqlite"):
+            Store.open(empty_url, scheme=str(Scheme())).close()
         else:
             with pytest.raises(SchemaOutdated, match="run: neardup db upgrade"):
-                Store.open(database_url, scheme=str(Scheme()))
+                Store.open(empty_url, scheme=str(Scheme()))
 
-    def test_tables_of_a_newer_version_are_left_alone(self, ready_url: str) -> None:
-        engine = make_engine(checked(ready_url))
+    def test_tables_of_a_newer_version_are_left_alone(self, database_url: str) -> None:
+        engine = make_engine(checked(database_url))
         with engine.begin() as connection:
             connection.execute(sa.text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
         engine.dispose()
 
         with pytest.raises(SchemaOutdated, match="revision 9999, which this neardup does not know"):
-            Store.open(ready_url, scheme=str(Scheme()))
+            Store.open(database_url, scheme=str(Scheme()))
 
-    def test_another_scheme_is_refused(self, ready_url: str) -> None:
-        with Store.open(ready_url, scheme="other/1") as store:
+    def test_another_scheme_is_refused(self, database_url: str) -> None:
+        with Store.open(database_url, scheme="other/1") as store:
             store.begin_crawl(spider="s", settings={})
 
         with pytest.raises(
             SchemeMismatch, match=f"'other/1', the settings make '{re.escape(str(Scheme()))}'"
         ):
-            Store.open(ready_url, scheme=str(Scheme()))
+            Store.open(database_url, scheme=str(Scheme()))
 
     def test_not_a_database(self, tmp_path: Path) -> None:
         path = tmp_path / "n.db"
@@ -210,8 +204,8 @@ class TestOpen:
 
 
 class TestCrawls:
-    def test_begin_and_finish(self, ready_url: str) -> None:
-        with Store.open(ready_url, scheme=str(Scheme())) as store:
+    def test_begin_and_finish(self, database_url: str) -> None:
+        with Store.open(database_url, scheme=str(Scheme())) as store:
             first = store.begin_crawl(spider="s", settings={"NEARDUP_ACTION": "drop"})
             second = store.begin_crawl(spider="x" * 300, settings={})
             store.finish_crawl(first, reason="finished", counts={"pages": 3, "duplicates": 1})

@@ -34,7 +34,8 @@ from neardup.urls.rules import Slot
 from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS, new_database
 from tests.support.places import PAGES
-from tests.support.stores import learned, taught, upgraded, write
+from tests.support.ready_databases import ready_database
+from tests.support.stores import learned, taught, write
 from tests.support.verdicts import duplicate, fingerprint, page
 
 if TYPE_CHECKING:
@@ -138,13 +139,13 @@ class TestRoundTrip:
         rows = rows_of(source)
         assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 2, 1, 1, RULES, 1, 0, 0, 1]
         with (
-            new_database("postgresql", tmp_path) as first,
-            new_database("mysql", tmp_path) as second,
-            new_database("sqlite", tmp_path) as third,
+            ready_database("postgresql", tmp_path) as first,
+            ready_database("mysql", tmp_path) as second,
+            ready_database("sqlite", tmp_path) as third,
         ):
             last = source
             for url, form in zip((first, second, third), ("n.jsonl", "n.parquet", "n.jsonl.gz"), strict=True):
-                run("db", "import", export(last, tmp_path / form), "--database", upgraded(url))
+                run("db", "import", export(last, tmp_path / form), "--database", url)
                 assert rows_of(url) == rows
                 last = url
 
@@ -166,8 +167,8 @@ class TestRoundTrip:
             write(store, second_page, crawl=1)  # another that ran at the same time saw it, too
             list(removal.remove_crawl(store, 2, Rule(8)))
         path = export(f"sqlite:///{tmp_path}/source.db", tmp_path / "n.jsonl")
-        with new_database(backend, tmp_path) as url:
-            run("db", "import", path, "--database", upgraded(url))
+        with ready_database(backend, tmp_path) as url:
+            run("db", "import", path, "--database", url)
             with Store.open(url, scheme=str(Scheme())) as store:
                 assert [row[0] for row in rows_of(url)["crawls"]] == [1]
                 crawl_id = store.begin_crawl(spider="next", settings={})
@@ -190,8 +191,8 @@ class TestRoundTrip:
             done = crawl(SiteSpider, settings | {"NEARDUP_DATABASE_URL": url}, url=str(PAGES))
             return [(item.url, item.verdict, item.canonical_url, item.resemblance) for item in done.items]
 
-        with new_database(backend, tmp_path) as url:
-            run("db", "import", path, "--database", upgraded(url))
+        with ready_database(backend, tmp_path) as url:
+            run("db", "import", path, "--database", url)
             assert verdicts(url) == verdicts(original)
 
     def test_memory_does_not_hold_the_store(self, source: str, tmp_path: Path) -> None:
@@ -381,8 +382,8 @@ class TestRefusals:
     ) -> None:
         path = edited(export(source, tmp_path / "n.jsonl"), 1700, lambda record: record.update(id=5))
 
-        with new_database(backend, tmp_path) as url:
-            error = self.refused(path, upgraded(url), capsys)
+        with ready_database(backend, tmp_path) as url:
+            error = self.refused(path, url, capsys)
             assert f"{path}, line 1700: the database refuses the row" in error
             assert rows_of(url) == {table.name: [] for table in TABLES}
 
@@ -459,8 +460,8 @@ class TestRefusals:
         self, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], backend: str
     ) -> None:
         path = export(source, tmp_path / "n.jsonl")
-        with new_database(backend, tmp_path) as url:
-            run("db", "import", path, "--database", upgraded(url))
+        with ready_database(backend, tmp_path) as url:
+            run("db", "import", path, "--database", url)
             capsys.readouterr()
 
             run("db", "import", path, "--database", url, code=1)

@@ -29,7 +29,7 @@ BACKENDS = ("sqlite", *SERVERS)
 MYSQL_SLOWLY = ("sqlite", "postgresql", pytest.param("mysql", marks=pytest.mark.slow))
 """For the first tests of SQL itself: more of them would add minutes to those that are not slow."""
 SERVERS_SLOWLY = ("sqlite", *(pytest.param(name, marks=pytest.mark.slow) for name in SERVERS))
-"""For all other tests. A database of a server is made and dropped for each, which takes half a second."""
+"""For all other tests."""
 
 
 @contextmanager
@@ -58,28 +58,25 @@ def new_database(backend: str, folder: Path) -> Iterator[str]:
         server.dispose()
 
 
-@pytest.fixture(params=SERVERS_SLOWLY)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of an empty database, on each kind of server in turn."""
-    with new_database(request.param, tmp_path) as url:
-        yield url
-
-
 def disconnect_all(url: str) -> None:
     """Break every other connection to a database, as a restart of its server does."""
     engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with engine.connect() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(
-                sa.text(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
+        disconnect_others(connection)
+
+
+def disconnect_others(connection: sa.Connection) -> None:
+    """Break every connection to a database but this one."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(
+            sa.text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-        else:
-            others = sa.text(
-                "SELECT id FROM information_schema.processlist"
-                " WHERE db = database() AND id <> connection_id()"
-            )
-            for number in connection.execute(others).scalars().all():
-                connection.execute(sa.text(f"KILL {number}"))
+        )
+    else:
+        others = sa.text(
+            "SELECT id FROM information_schema.processlist WHERE db = database() AND id <> connection_id()"
+        )
+        for number in connection.execute(others).scalars().all():
+            connection.execute(sa.text(f"KILL {number}"))

@@ -17,9 +17,8 @@ import pytest
 
 from neardup.web import html_report
 from tests.support.crawling import serve
-from tests.support.databases import BACKENDS, new_database
 from tests.support.places import PAGES, ROOT
-from tests.support.stores import upgraded
+from tests.support.ready_databases import ready_database
 from tests.support.web import fill, served
 
 if TYPE_CHECKING:
@@ -103,10 +102,10 @@ def open_page(chromium: Browser, address: str, **options: object) -> tuple[Page,
     return page, page.url, complaints
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["sqlite", "mysql"])
 def test_from_the_overview_to_a_decision(backend: str, chromium: Browser, tmp_path: Path) -> None:
-    with new_database(backend, tmp_path) as url, serve() as site:
-        filled(site, upgraded(url))
+    with ready_database(backend, tmp_path) as url, serve() as site:
+        filled(site, url)
         with running(url) as address:
             page, root, complaints = open_page(chromium, address, java_script_enabled=False)
             assert "token" not in root
@@ -132,10 +131,9 @@ def test_from_the_overview_to_a_decision(backend: str, chromium: Browser, tmp_pa
             page.context.close()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_sliders_and_the_form_that_stores_a_page(backend: str, chromium: Browser, tmp_path: Path) -> None:
-    with new_database(backend, tmp_path) as url, serve() as site:
-        filled(site, upgraded(url))
+def test_sliders_and_the_form_that_stores_a_page(chromium: Browser, tmp_path: Path) -> None:
+    with ready_database("postgresql", tmp_path) as url, serve() as site:
+        filled(site, url)
         with running(url) as address:
             page, root, complaints = open_page(chromium, address, java_script_enabled=False)
             page.goto(f"{root}thresholds")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from neardup.cli.main import main
-from tests.support.databases import MYSQL_SLOWLY, new_database
-from tests.support.stores import copy_store, upgraded
+from tests.support.databases import MYSQL_SLOWLY
+from tests.support.ready_databases import ready_database
+from tests.support.stores import copy_store
 from tests.support.web import HOSTILE, Browser, browsing, keys, served
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def seen(browser: Browser, path: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", MYSQL_SLOWLY)
 def test_of_two_people_who_decide_at_once_one_is_told(backend: str, filled: str, tmp_path: Path) -> None:
-    with new_database(backend, tmp_path) as url:
-        copy_store(filled, upgraded(url), tmp_path)
+    with ready_database(backend, tmp_path) as url:
+        copy_store(filled, url, tmp_path)
         with (
             served(url, person="ada") as adas,
             served(url, person="bob") as bobs,

@@ -19,8 +19,8 @@ from neardup.store.removal import only_of, remove_pages
 from neardup.store.schema import page_texts, simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import crawl, serve
-from tests.support.databases import SERVERS_SLOWLY, new_database
-from tests.support.stores import upgraded
+from tests.support.databases import SERVERS_SLOWLY
+from tests.support.ready_databases import ready_database
 from tests.support.web import WORDS, browsing, fill, keys, served
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @pytest.fixture(params=SERVERS_SLOWLY)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """As everywhere, but with the servers among the slow tests."""
-    with new_database(request.param, tmp_path) as url:
+    with ready_database(request.param, tmp_path) as url:
         yield url
 
 
@@ -127,7 +127,7 @@ def _words(marked: dict[str, Any], *, template: bool) -> str:
 @pytest.mark.slow
 def test_kept_texts_are_those_that_were_compared(database_url: str) -> None:
     with serve() as site:
-        fill(site, upgraded(database_url), NEARDUP_KEEP_TEXT=True)
+        fill(site, database_url, NEARDUP_KEEP_TEXT=True)
         changed = "/clang-14/Tooling.html"
         site.pages[changed].body = site.pages[changed].body.replace(b"Clang", b"Changed")
         with served(database_url) as page_site, browsing(page_site) as browser:

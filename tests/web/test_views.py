@@ -23,9 +23,10 @@ from neardup.store.schema import crawls, page_ranks, simhash_values
 from neardup.store.statements import count_change
 from neardup.web import checking
 from neardup.web.app import _LOOKING
-from tests.support.databases import BACKENDS, MYSQL_SLOWLY, new_database
+from tests.support.databases import BACKENDS, MYSQL_SLOWLY
 from tests.support.places import ROOT
-from tests.support.stores import copy_store, upgraded
+from tests.support.ready_databases import ready_database
+from tests.support.stores import copy_store
 from tests.support.web import HOSTILE, Elements, browsing, keys, served
 
 if TYPE_CHECKING:
@@ -298,8 +299,8 @@ def test_what_is_not_stored(browser: Browser, path: str) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_nul_is_no_text_of_a_database(backend: str, tmp_path: Path) -> None:
     with (
-        new_database(backend, tmp_path) as url,
-        served(upgraded(url)) as page_site,
+        ready_database(backend, tmp_path) as url,
+        served(url) as page_site,
         browsing(page_site) as browser,
     ):
         assert browser.get("/search?q=%00").status_code == 200
@@ -337,8 +338,8 @@ def test_clusters_by_pagerank(
     backend: str, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("neardup.store.explore.ROWS", 3)
-    with new_database(backend, tmp_path) as url:
-        copy_store(filled, upgraded(url), tmp_path)
+    with ready_database(backend, tmp_path) as url:
+        copy_store(filled, url, tmp_path)
         with served(url) as page_site, browsing(page_site) as browser:
             assert "PageRank" not in browser.get("/clusters").text
             sizes = {row["key"]: row["duplicates"] for row in _every(browser, "largest")}
