@@ -179,7 +179,7 @@ class _BuildExtensions(build_ext):
             else:
                 # Twins must round alike: a product is not added in one step, which some processors can.
                 extension.extra_compile_args = ["-O3", "-ffp-contract=off", *BASELINE]
-                extension.extra_compile_args += [] if CHECKED else ["-g0"]
+                extension.extra_compile_args += ["-O1"] if CHECKED else ["-g0"]
                 if SANITIZED:
                     self._sanitize(extension)
         super().build_extensions()
