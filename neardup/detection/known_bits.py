@@ -100,9 +100,9 @@ class KnownBits:
 
         A forged snapshot may name other pages in its index: they get zeros, which resemble no page.
         """
-        if rows.size and int(rows.max()) < self._places.size:
+        try:
             places = self._places[rows] - 1
-        else:
+        except IndexError:
             last = self._places.size - 1
             places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0) - 1
         mapped = len(self._mapped)

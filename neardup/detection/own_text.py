@@ -91,6 +91,8 @@ class OwnText:
         self._limit = host.limit
         self._counts = host.counts(reading.shingles[:MOST_COUNTED])
         self._highest = int(self._counts.max(initial=0))
+        self._rare = int(np.count_nonzero(self._counts <= self._limit))
+        """How many of the shingles that were looked up are rare."""
         self._found: dict[int, OwnPlaces | None] = {}
         """By how many of the shingles that were looked up are rare: a higher limit takes these, and more."""
 
@@ -103,7 +105,7 @@ class OwnText:
         """
         if self.is_below(cluster):
             return None
-        number = int(np.count_nonzero(self._counts <= self._limit + cluster))
+        number = int(np.count_nonzero(self._counts <= self._limit + cluster)) if cluster else self._rare
         if number not in self._found:
             bits = self.bits_beside((cluster,))[0]
             places = OwnPlaces(bits, int(np.bitwise_count(bits).sum()))
@@ -143,11 +145,6 @@ class OwnText:
     def is_article(self) -> bool:
         """Whether so much is rare that the headline is a small part of it."""
         return self._rare >= FEWEST_OF_ARTICLE
-
-    @cached_property
-    def _rare(self) -> int:
-        """How many of the shingles that were looked up are rare."""
-        return int(np.count_nonzero(self._counts <= self._limit))
 
     @cached_property
     def _held(self) -> npt.NDArray[np.uint16]:
