@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+pytestmark = pytest.mark.slow
+
 ACTIONS = ["drop", "skip"]
 IN_ORDER = {
     "CONCURRENT_REQUESTS": 1,
@@ -66,7 +68,7 @@ def paths(items: list[Any], site: Site) -> set[str]:
     return {item["url"].removeprefix(site.url) for item in items}
 
 
-@pytest.mark.parametrize("action", ["drop", pytest.param("skip", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("action", ACTIONS)
 class TestPagesOfOneText:
     def crawled(self, site: Site, settings: dict[str, Any], action: str) -> set[str]:
         done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
@@ -190,7 +192,6 @@ class TestPagesOfOneText:
 
         assert self.crawled(site, settings, action) == {"/", *pages}
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("views", [False, True])
     def test_variants_told_apart_by_data(
         self, site: Site, settings: dict[str, Any], action: str, views: bool
@@ -258,7 +259,6 @@ class TestPagesOfOneText:
 
         assert self.crawled(site, settings, action) == {"/", *pages}
 
-    @pytest.mark.slow
     def test_lists_of_other_rows(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Of a hundred rows, one is another; and a list whose rows stand on lists before is dropped."""
         rows = [f"<li><a href='/row/{number}'>{prose(number, 12)}</a>" for number in range(101)]
@@ -433,7 +433,6 @@ def test_a_page_that_completes_an_item_is_heard(site: Site, settings: dict[str, 
 
 
 class TestPause:
-    @pytest.mark.slow
     def test_pages_that_lost_their_items_are_fetched_again(
         self, site: Site, settings: dict[str, Any], tmp_path: Path
     ) -> None:

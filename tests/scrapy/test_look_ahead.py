@@ -16,6 +16,8 @@ from tests.support.sites.stations import Archive
 if TYPE_CHECKING:
     from tests.support.sites.processes import Outcome
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 20
 
 
@@ -84,7 +86,6 @@ def test_robots_txt_holds(addon: dict[str, Any]) -> None:
     assert photos(done) == 90
 
 
-@pytest.mark.slow
 def test_as_the_last_page_was_asked_for(addon: dict[str, Any]) -> None:
     site = Photos(Answer("gone", status=410))
 
@@ -93,7 +94,6 @@ def test_as_the_last_page_was_asked_for(addon: dict[str, Any]) -> None:
     assert {"visit": "7"} in site.cookies
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("site", [Customers, Scripted])
 def test_words_that_are_not_shown_are_content(site: type[Customers], addon: dict[str, Any]) -> None:
     done = crawl_site(site(), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
@@ -120,7 +120,6 @@ def test_what_is_made_up_says_nothing(site: type[Drawings], looked_ahead: int, a
     assert len(done.requests) < 3 * LIMIT
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lasting", [True, False])
 def test_words_are_doubted(lasting: bool, addon: dict[str, Any]) -> None:
     """Words that are others each time say nothing, though no page has had them before."""
@@ -167,7 +166,6 @@ class Refusing(Guests):
         return super().answer(ask)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -183,7 +181,7 @@ def test_words_are_not_doubted_without_an_answer(refusal: Answer, addon: dict[st
     assert "neardup/exhausted" not in done.stats
 
 
-@pytest.mark.parametrize("made_up", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("made_up", [True, False])
 def test_numbers_are_doubted(made_up: bool, addon: dict[str, Any]) -> None:
     """An archive ends early if its numbers are others each time."""
     site = Archive(3, 5, 6, 5, made_up=made_up)
@@ -201,7 +199,6 @@ class Clocked(Archive):
         return str(int(monotonic()))
 
 
-@pytest.mark.slow
 def test_numbers_that_last_are_doubted_again_some_seconds_later(addon: dict[str, Any]) -> None:
     done = crawl_site(Clocked(6, 6, 6, 6), addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
 
@@ -209,7 +206,6 @@ def test_numbers_that_last_are_doubted_again_some_seconds_later(addon: dict[str,
     assert len(done.found) < 1_000
 
 
-@pytest.mark.slow
 def test_record_makes_no_such_request(addon: dict[str, Any]) -> None:
     done = crawled(Photos(Answer("gone", status=410)), addon, NEARDUP_ACTION="record")
 

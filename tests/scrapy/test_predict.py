@@ -146,6 +146,7 @@ def stat(of: Predictions, name: str) -> int:
     return int(of.crawler.stats.get_value(f"neardup/predicted{name}", 0))
 
 
+@pytest.mark.slow
 class TestEndlessCopies:
     """Copies, as predicted, that have led to nothing but further copies."""
 
@@ -672,8 +673,8 @@ SITES: dict[str, Callable[[], MadeSite]] = {
 }
 
 
+@pytest.mark.slow
 class TestWholeSites:
-    @pytest.mark.slow
     @pytest.mark.parametrize("name", SITES)
     def test_nothing_is_missing_and_nothing_comes_twice(self, name: str, addon: dict[str, Any]) -> None:
         with serve_site(SITES[name]()) as served:
@@ -691,7 +692,6 @@ class TestWholeSites:
         assert done.stats.get("neardup/failures", 0) == 0
         assert "log_count/ERROR" not in done.stats
 
-    @pytest.mark.slow
     def test_new_pages_come_first(self, addon: dict[str, Any]) -> None:
         with serve_site(Forum(60)) as served:
             one = addon | {"CONCURRENT_REQUESTS": 1}
@@ -704,7 +704,6 @@ class TestWholeSites:
         assert predicted(done, "/deferred") > 100
         assert predicted(done, "/right") > 9 * predicted(done, "/wrong")
 
-    @pytest.mark.slow
     def test_new_pages_come_before_new_session_ids(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)
         site.most_requests = 200
@@ -714,7 +713,6 @@ class TestWholeSites:
         assert done.found == site.keys
         assert predicted(done, "/deferred") > 20
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("name", SITES)
     def test_dropping_loses_nothing_here(self, name: str, addon: dict[str, Any]) -> None:
         with serve_site(SITES[name]()) as served:
@@ -723,7 +721,6 @@ class TestWholeSites:
         assert done.found == served.site.keys
         assert done.stats["finish_reason"] == "finished"
 
-    @pytest.mark.slow
     def test_copies_with_links_of_their_own_are_not_dropped(self, addon: dict[str, Any]) -> None:
         """Of some articles, only near-copies of others know: their old revisions."""
         with serve_site(Wiki(200)) as served:
@@ -732,7 +729,6 @@ class TestWholeSites:
         assert done.found == served.site.keys
         assert predicted(done, "/dropped") > 0
 
-    @pytest.mark.slow
     def test_dropping_saves_requests(self, addon: dict[str, Any]) -> None:
         with serve_site(Forum(90)) as served:
             without = run(served, {})
@@ -749,7 +745,6 @@ class TestWholeSites:
         assert (stored.dropped, stored.saved) == (predicted(done, "/dropped"), dropped)
         assert stored.explored == predicted(done, "/explored")
 
-    @pytest.mark.slow
     def test_session_ids_without_end_end(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)
         site.most_requests = 1_000
@@ -769,7 +764,6 @@ class TestWholeSites:
         assert done.found == site.keys
         assert done.stats["finish_reason"] == "finished"
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "settings",
         [{"NEARDUP_PREDICT": "record"}, {"NEARDUP_ACTION": "record"}, {"SCHEDULER": NoPriorities}],
@@ -813,7 +807,6 @@ class TestWholeSites:
         assert done.neardup("duplicates") == 55
         assert done.neardup("predicted") == 0
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("predict", ["defer", "drop"])
     def test_stopped_crawl_goes_on_where_it_was(
         self, predict: str, addon: dict[str, Any], tmp_path: Path
@@ -839,7 +832,6 @@ class TestWholeSites:
         found = {request.key for request in without.requests if request.target in made}
         assert found == without.found
 
-    @pytest.mark.slow
     def test_loss_budget_ends_the_crawl(
         self, addon: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -861,7 +853,6 @@ class TestWholeSites:
         assert asked == {request.target for request in without.requests}
         assert len(rest.requests) == audit["left"] + 1  # the start request once more
 
-    @pytest.mark.slow
     def test_loss_budget_goes_on_with_a_job(self, addon: dict[str, Any], tmp_path: Path) -> None:
         settings = addon | {"JOBDIR": str(tmp_path / "job"), "NEARDUP_LOSS_BUDGET": 0.1}
         with serve_site(Forum(60)) as served:
@@ -874,7 +865,6 @@ class TestWholeSites:
         assert len(first.requests) + len(done.requests) < len(without.requests)
         assert len(without.found - first.found - done.found) <= 0.1 * len(without.found)
 
-    @pytest.mark.slow
     def test_summary_says_what_came_of_it(
         self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -890,7 +880,6 @@ class TestWholeSites:
         found = f"{done.stats['neardup/unique']} unique pages by {done.stats['neardup/requests']} requests"
         assert found in caplog.text
 
-    @pytest.mark.slow
     def test_what_came_of_each_rule_and_the_curve_are_stored(self, addon: dict[str, Any]) -> None:
         with serve_site(Forum(40)) as served:
             done = run(served, addon | {"CONCURRENT_REQUESTS": 1})
@@ -916,7 +905,6 @@ class TestWholeSites:
         middle = found.points[len(found.points) // 2]
         assert middle[1] / found.points[-1][1] > middle[0] / found.points[-1][0]
 
-    @pytest.mark.slow
     def test_what_a_loss_budget_saves_is_stored(self, addon: dict[str, Any]) -> None:
         with serve_site(Forum(60)) as served:
             done = run(served, addon | {"NEARDUP_LOSS_BUDGET": 0.1, "CONCURRENT_REQUESTS": 1})

@@ -44,6 +44,7 @@ def run(tmp_path: Path, **settings: object) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -314,6 +314,7 @@ def edited(path: Path, number: int, edit: Callable[[dict[str, Any]], object]) ->
     return path
 
 
+@pytest.mark.slow
 class TestRefusals:
     """Line 1 is the header, lines 2 and 3 are the crawls.
 
@@ -375,7 +376,6 @@ class TestRefusals:
         assert message in self.refused(path, target, capsys)
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_a_row_that_the_database_refuses_is_named_on_all_databases(
         self, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], backend: str
@@ -434,7 +434,6 @@ class TestRefusals:
         assert "not complete: 0 rows of host_ips, its header says 1" in self.refused(path, target, capsys)
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("damage", ["cut off", "flipped", "not packed"])
     def test_packed_and_damaged(
         self, source: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
@@ -454,7 +453,6 @@ class TestRefusals:
         assert f"{path}, line " in self.refused(path, target, capsys)
         run("db", "import", export(source, tmp_path / "whole.jsonl.gz"), "--database", target)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_a_database_that_is_not_empty(
         self, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], backend: str
