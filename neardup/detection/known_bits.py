@@ -33,6 +33,8 @@ class KnownBits:
         self._places = np.zeros(1024, dtype=np.int32)  # place + 1; 0: none
         self._mapped: npt.NDArray[np.uint64] = np.empty((0, self._words), dtype=np.uint64)
         self._own = np.zeros(1024 * self._words, dtype=np.uint64)
+        """The first ``words`` are zeros, and stay so: those of a page without a sketch."""
+        self._rows = self._own.reshape(-1, self._words)
         self._used = 0
         self._free: list[int] = []
 
@@ -49,11 +51,9 @@ class KnownBits:
             self._places = grown(self._places, row + 1)
         place = self._free.pop() if self._free else mapped + self._used
         if place == mapped + self._used:
-            if (self._used + 1) * self._words > self._own.size:
-                self._own = grown(self._own, 0)
             self._used += 1
-        start = (place - mapped) * self._words
-        self._own[start : start + self._words] = compact
+            self._make_room()
+        self._rows[place - mapped + 1] = compact
         self._places[row] = place + 1
 
     def put_many(self, of_rows: npt.ArrayLike, compact: npt.NDArray[np.uint64]) -> None:
@@ -79,13 +79,19 @@ class KnownBits:
         for row, one in zip(rows[:again].tolist(), compact[:again], strict=True):
             self.put(row, one)
         rows, compact = rows[again:], compact[again:]
-        start, end = self._used * self._words, (self._used + rows.size) * self._words
-        if end > self._own.size:
-            self._own = grown(self._own, end)
-        self._own[start:end] = compact.ravel()
-        first = len(self._mapped) + self._used + 1
-        self._places[rows] = np.arange(first, first + rows.size)
+        before = self._used
         self._used += rows.size
+        self._make_room()
+        self._rows[before + 1 : self._used + 1] = compact
+        first = len(self._mapped) + before + 1
+        self._places[rows] = np.arange(first, first + rows.size)
+
+    def _make_room(self) -> None:
+        """Have a row for each sketch that is not mapped, and the first one."""
+        if self._used + 1 > len(self._rows):
+            self._own = grown(self._own, (self._used + 1) * self._words)
+            held = self._own.size // self._words
+            self._rows = self._own[: held * self._words].reshape(held, self._words)
 
     def drop(self, row: int) -> None:
         """Forget the sketch of a page, if there is one."""
@@ -101,17 +107,17 @@ class KnownBits:
         A forged snapshot may name other pages in its index: they get zeros, which resemble no page.
         """
         try:
-            places = self._places[rows] - 1
+            places = self._places[rows]
         except IndexError:
             last = self._places.size - 1
-            places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0) - 1
+            places = np.where(rows <= last, self._places[np.minimum(rows, last)], 0)
         mapped = len(self._mapped)
-        if not mapped and places.size and int(places.min()) >= 0:
-            return self._own[: self._used * self._words].reshape(-1, self._words)[places]
+        if not mapped:
+            return self._rows[places]
         found = np.zeros((rows.size, self._words), dtype=np.uint64)
-        old, new = (places >= 0) & (places < mapped), places >= mapped
-        found[old] = self._mapped[places[old]]
-        found[new] = self._own[: self._used * self._words].reshape(-1, self._words)[places[new] - mapped]
+        old, new = (places > 0) & (places <= mapped), places > mapped
+        found[old] = self._mapped[places[old] - 1]
+        found[new] = self._rows[places[new] - mapped]
         return found
 
     def arrays(self, pages: int) -> dict[str, Any]:

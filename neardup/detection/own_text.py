@@ -122,16 +122,6 @@ class OwnText:
         uncounted = self._reading.shingles.size - self._counts.size
         return rare_bits(self._counts, uncounted, self._held, limits)
 
-    def resemblance(self, stored: Compact, whole: float, cluster: int) -> float | None:
-        """R' of the module's docstring for the sketch of a canonical page of so many duplicates; None if
-        :meth:`places` gives none.
-        """
-        places = self.places(cluster)
-        if places is None:
-            return None
-        assert self._reading.sketch is not None
-        return float(resemblances(stored[np.newaxis], self._reading.sketch, np.array([whole]), places)[0])
-
     def is_below(self, cluster: int) -> bool:
         """Whether all shingles that were looked up are rare beside so many duplicates."""
         return self._highest <= self._limit + cluster
@@ -194,6 +184,11 @@ def resemblances(
 ) -> npt.NDArray[np.float64]:
     """R' of the module's docstring for compact sketches of pages and their r, shape (n,)."""
     return of_agreements(agreements(stored, compact, own), own.number, wholes)
+
+
+def resemblance(stored: Compact, compact: Compact, whole: float, own: OwnPlaces) -> float:
+    """R' of the module's docstring for one page."""
+    return float(resemblances(stored[np.newaxis], compact, np.array([whole]), own)[0])
 
 
 def of_agreements(

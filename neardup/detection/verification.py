@@ -127,23 +127,25 @@ class Comparison:
         matches = matches[matches[:, 1] <= rule.max_distance]
         rows = matches[:, 0]
         stored = known.sketches.of(rows)
-        wholes = sketch.compact_estimates(stored, self._sketch)
-        rares = np.full(rows.size, np.nan)
+        wholes = agreeing = sketch.compact_estimates(stored, self._sketch)
+        rares: npt.NDArray[np.float64] | None = None
         places = None if self._own is None else self._own.places()
         if places is not None:
             rares = own_text.resemblances(stored, self._sketch, wholes, places)
-        agreeing = np.fmax(wholes, rares)
+            agreeing = np.maximum(wholes, rares)
         # A cluster of its own can only bring what is rare nearer to the whole.
-        eligible = np.flatnonzero(agreeing >= rule.least)
+        order = (agreeing >= rule.least).nonzero()[0]
         if verifier.scope.is_bounded or verifier.decisions.apart_from(self._page):
-            in_scope = [verifier.takes(self._page, known.pages.urls[row]) for row in rows[eligible].tolist()]
-            eligible = eligible[np.array(in_scope, dtype=np.bool_)]
-        order = eligible[np.argsort(-(agreeing + wholes)[eligible], kind="stable")[:MOST_JUDGED]]
+            in_scope = [verifier.takes(self._page, known.pages.urls[row]) for row in rows[order].tolist()]
+            order = order[np.array(in_scope, dtype=np.bool_)]
         if not order.size:
             return None
-        urls = [known.pages.urls[row] for row in rows[order].tolist()]
+        if order.size > 1:
+            order = order[np.argsort(-(agreeing + wholes)[order], kind="stable")[:MOST_JUDGED]]
+        ordered = rows[order]
+        urls = [known.pages.urls[row] for row in ordered.tolist()]
         hosts = list(map(host_of, urls))
-        others = known.headlines.of(rows[order]).view(np.uint32)
+        others = known.headlines.of(ordered).view(np.uint32)
         likenesses = compare_many(self._headline, self._page.host, others, hosts, verifier.frequencies)
         in_places: list[float | None] = [None] * order.size
         if places is not None:
@@ -152,7 +154,8 @@ class Comparison:
             order.tolist(), urls, likenesses, others, in_places, strict=True
         ):
             row, whole = int(rows[place]), float(wholes[place])
-            own = self._own_beside(row, stored[place], whole, float(rares[place]), agrees)
+            rare = None if rares is None else float(rares[place])
+            own = self._own_beside(row, stored[place], whole, rare, agrees)
             if likeness is Likeness.UNKNOWN and are_renumbered(self._headline, self._page.url, headline, url):
                 likeness = Likeness.RENUMBERED  # noqa: PLW2901
             evidence = rule.evidence(whole, likeness, own)
@@ -163,18 +166,18 @@ class Comparison:
         return None
 
     def _own_beside(
-        self, row: int, stored: Compact, whole: float, rare: float, agreeing: float | None
+        self, row: int, stored: Compact, whole: float, rare: float | None, agreeing: float | None
     ) -> Own | None:
-        """What is known of what is rare in this page and in a canonical page; ``rare`` is NaN, and
-        ``agreeing`` None, if too little is.
+        """What is known of what is rare in this page and in a canonical page; ``rare`` and ``agreeing`` are
+        None if too little is.
         """
         if self._own is None:
             return None
-        of_rare = None if np.isnan(rare) else rare
-        cluster = self._verifier.known.sizes.of(row)
-        is_more_rare = self._own.places(cluster) is not self._own.places()
-        beside = self._own.resemblance(stored, whole, cluster) if is_more_rare else of_rare
-        return Own(of_rare, beside, agreeing, is_all=self._is_all_rare, is_article=self._is_article)
+        beside = self._own.places(self._verifier.known.sizes.of(row))
+        of_cluster = rare
+        if beside is not self._own.places():
+            of_cluster = None if beside is None else own_text.resemblance(stored, self._sketch, whole, beside)
+        return Own(rare, of_cluster, agreeing, is_all=self._is_all_rare, is_article=self._is_article)
 
 
 def stored_evidence(

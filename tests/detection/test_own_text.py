@@ -45,9 +45,9 @@ def estimate(own: Reading, other: Reading, host: HostFrequencies, cluster: int =
     assert own.sketch is not None
     assert other.sketch is not None
     (whole,) = sketch.compact_estimates(other.sketch[np.newaxis], own.sketch)
-    found = OwnText(own, host).resemblance(other.sketch, float(whole), cluster)
-    assert found is not None
-    return found
+    places = OwnText(own, host).places(cluster)
+    assert places is not None
+    return own_text.resemblance(other.sketch, own.sketch, float(whole), places)
 
 
 def rare_set(reading: Reading, host: HostFrequencies) -> set[int]:
