@@ -34,6 +34,18 @@ def rare_bits(
     return made
 
 
+def agreements(const uint64_t[:, ::1] stored, const uint64_t[::1] compact, own):
+    cdef const uint64_t[::1] rare = own.bits
+    cdef Py_ssize_t number = own.number, i
+    if stored.shape[1] != compact.shape[0] or rare.shape[0] != compact.shape[0]:
+        raise ValueError("compact sketches of different sizes cannot be compared")
+    made = np.empty(stored.shape[0])
+    cdef double[::1] found = made
+    for i in range(stored.shape[0]):
+        found[i] = agreeing_share(stored[i], compact, rare, number)
+    return made
+
+
 def resemblances(
     const uint64_t[:, ::1] stored, const uint64_t[::1] compact, const double[::1] wholes, own
 ):
@@ -45,18 +57,23 @@ def resemblances(
         raise ValueError(f"{wholes.shape[0]} resemblances of {n} pages")
     made = np.zeros(n)
     cdef double[::1] found = made
-    cdef Py_ssize_t i, j, differing
-    cdef double agreeing, share
+    cdef Py_ssize_t i
+    cdef double share
     for i in range(n):
         if number < SHARP_PLACES and wholes[i] < LEAST_WHOLE:
             continue
-        differing = 0
-        for j in range(size):
-            differing += popcount((stored[i, j] ^ compact[j]) & rare[j])
-        agreeing = max(0.0, 1.0 - 2.0 * differing / number)
-        share = min(1.0, 2.0 * agreeing / (1.0 + wholes[i]))
+        share = min(1.0, 2.0 * agreeing_share(stored[i], compact, rare, number) / (1.0 + wholes[i]))
         found[i] = share / (2.0 - share)
     return made
+
+
+cdef double agreeing_share(
+    const uint64_t[::1] stored, const uint64_t[::1] compact, const uint64_t[::1] rare, Py_ssize_t number
+) noexcept nogil:
+    cdef Py_ssize_t differing = 0, j
+    for j in range(compact.shape[0]):
+        differing += popcount((stored[j] ^ compact[j]) & rare[j])
+    return max(0.0, 1.0 - 2.0 * differing / number)
 
 
 cdef Py_ssize_t rare_of(const uint16_t[::1] counts, uint16_t limit) noexcept nogil:

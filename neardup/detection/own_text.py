@@ -166,6 +166,7 @@ def rare_bits(
     return bits
 
 
+@native.twin
 def agreements(stored: npt.NDArray[np.uint64], compact: Compact, own: OwnPlaces) -> npt.NDArray[np.float64]:
     """Q of the module's docstring for compact sketches of pages, shape (n, size // 64); shape (n,), 0 to
     1.

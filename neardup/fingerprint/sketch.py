@@ -121,13 +121,14 @@ def differing(
     return np.asarray(np.bitwise_count(bits).sum(axis=1, dtype=np.int64))
 
 
+@native.twin
 def compact_estimates(stored: npt.NDArray[np.uint64], sketch: Compact) -> npt.NDArray[np.float64]:
     """Resemblances to one compact sketch, estimated from others, shape (n, size // 64); shape (n,), each 0 to
     1.
 
     Bits of different elements agree half of the time, so a share p of equal bits stands for r = 2p − 1.
     """
-    return np.maximum(0.0, 1.0 - 2.0 * differing(stored, sketch) / (sketch.size * _WORD_BITS))
+    return np.asarray(np.maximum(0.0, 1.0 - 2.0 * differing(stored, sketch) / (sketch.size * _WORD_BITS)))
 
 
 def paired_estimates(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

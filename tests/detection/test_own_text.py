@@ -186,6 +186,10 @@ def test_native_and_python_tell_the_same_resemblances(
 
     assert found.dtype == expected.dtype
     assert found.tolist() == expected.tolist()
+    stored, compact, _, places = given
+    of_places = own_text.agreements(stored, compact, places)
+    assert of_places.dtype == np.float64
+    assert of_places.tolist() == TWIN.agreements(stored, compact, places).tolist()
 
 
 def test_the_pages_of_a_cluster_are_no_evidence_of_template() -> None:

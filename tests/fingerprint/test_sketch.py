@@ -316,6 +316,20 @@ class TestCompact:
             with pytest.raises(ValueError, match="multiple of 64, not 63"):
                 compact(places[:63])
 
+    @given(st.integers(0, 2**32 - 1), st.integers(0, 5), st.floats(0.0, 0.6))
+    def test_native_and_twin_estimate_the_same(self, seed: int, pages: int, changed: float) -> None:
+        rng = np.random.default_rng(seed)
+        one = rng.integers(0, 2, 192, np.uint8)
+        others = np.packbits(one ^ (rng.random((pages, 192)) < changed), axis=1).view("<u8").astype(np.uint64)
+        own = np.packbits(one).view("<u8").astype(np.uint64)
+
+        found = sketch.compact_estimates(others, own)
+
+        assert found.dtype == np.float64
+        assert found.tolist() == python_twin(sketch).compact_estimates(others, own).tolist()
+        with pytest.raises(ValueError, match="of different sizes"):
+            sketch.compact_estimates(others, own[:2])
+
     def test_estimates_are_never_below_zero(self) -> None:
         stored = np.array([[0, 0], [MASK, MASK], [MASK, 0], [15, 0]], dtype=np.uint64)
 
