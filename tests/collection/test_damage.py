@@ -7,6 +7,7 @@ import io
 import json
 import random
 import re
+import zipfile
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -29,10 +30,11 @@ NUMBER = 9
 """Of the record that is damaged, among those of the archive, whose first is no page."""
 
 
-def read(path: Path, data: bytes, form: str = WARC, *parts: int) -> list[Any]:
+def read(path: Path, data: bytes, form: str = WARC, *parts: int, packed: bool | None = None) -> list[Any]:
     """What is found in an archive, read in parts that begin at 0 and at ``parts``."""
     path.write_bytes(data)
-    archive = Archive(path, None, form, data.startswith(b"\x1f\x8b"), len(data), splits=True)
+    is_gzip = data.startswith(b"\x1f\x8b") if packed is None else packed
+    archive = Archive(path, None, form, is_gzip, len(data), splits=True)
     found = [list(archive.records(*part)) for part in pairwise([0, *parts, len(data)])]
     assert all(isinstance(one[-1], End) for one in found)
     return [record for one in found for record in one if isinstance(record, Page | Skipped)]
@@ -180,10 +182,27 @@ def test_any_damage_costs_what_it_hits(tmp_path: Path) -> None:
             for at in range(first, min(len(data), first + chance.choice([1, 1, 10, 3000]))):
                 data[at] = chance.randrange(256)
                 hit.add(next(number for number, end in enumerate(written.ends) if at < end))
-        found = read(tmp_path / "a", bytes(data))
+        found = read(tmp_path / "a", bytes(data), packed=True)
 
         whole = {one.url: one.body for number, one in enumerate(PAGES, start=1) if number not in hit}
         assert whole.items() <= bodies(found).items()
+
+
+@pytest.mark.parametrize("in_wacz", [False, True])
+def test_a_packed_archive_whose_first_bytes_are_damaged_is_known_by_its_name(
+    tmp_path: Path, in_wacz: bool
+) -> None:
+    data = bytes(3) + warc(PAGES).data[3:]
+    path = tmp_path / ("a.wacz" if in_wacz else "a.warc.gz")
+    if in_wacz:
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("archive/a.warc.gz", data)
+    else:
+        path.write_bytes(data)
+
+    assert build(tmp_path / "out", path, "--format", "json") == 3  # the first record is skipped
+
+    assert {row["url"] for row in rows(tmp_path / "out")} == {page.url for page in PAGES}
 
 
 def test_what_is_no_page_is_counted_by_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,8 +136,9 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
         size = path.stat().st_size
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
-    if form is None:  # its first record may be damaged
+    if form is None:  # its first record may be damaged, and with it what tells that the file is packed
         form = next((form for form in archives.FORMS if f".{form}" in suffixes), None)
+        is_gzip = is_gzip or packed
     pages: Input
     if form:
         archives.need_reader(form)
@@ -194,6 +195,8 @@ def _of_member(path: Path, info: zipfile.ZipInfo, begins: int) -> Input:
             start = stored.read(_BEGINNING)
             is_gzip = start.startswith(MAGIC)
             form = archives.form_of(beginning(stored, 0) if is_gzip else start)
+        if form is None:
+            is_gzip = is_gzip or info.filename.endswith(_GZ)
         splits = splits and not archives.is_in_frames(start)
         return _archive(replace(source, form=form or archives.WARC, packed=is_gzip, splits=splits))
     except (ConfigurationError, *_OF_ZIP) as exc:
