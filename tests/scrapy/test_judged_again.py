@@ -34,6 +34,8 @@ from tests.support.sites.template import Template
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 URL = "http://shop.example/page?id=1"
 
 
@@ -57,7 +59,6 @@ def settings(tmp_path: Path) -> dict[str, Any]:
 class TestTemplateSite:
     """Forty pages of one title, one heading and nine tenths of one text."""
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("action", ["record", "defer", "nofollow", "drop", "skip"])
     def test_by_scrapy_crawl(self, action: str, tmp_path: Path) -> None:
         make_project(tmp_path, addon=True)
@@ -114,7 +115,6 @@ class TestTemplateSite:
             f"{served.start.rstrip('/')}/page/{number}" for number in range(1, 40)
         }
 
-    @pytest.mark.slow
     def test_nothing_is_lost_by_a_crawl_that_is_resumed(
         self, settings: dict[str, Any], tmp_path: Path
     ) -> None:
@@ -258,7 +258,6 @@ class TestReleasedLinks:
 
         assert links.release(2, 1) == []
 
-    @pytest.mark.slow
     def test_the_last_ones_are_kept(self, links: Links) -> None:
         for number in range(MOST_REQUESTS // 100 + 1):
             for link in range(100):

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 WORDS = " ".join(f"word{i} " * (1 + 40 // (i + 1)) for i in range(80))
 LAST = " ".join(f"last{i}" for i in range(80))
 
@@ -124,7 +126,6 @@ def test_odd_page_has_a_verdict_and_the_crawl_goes_on(
         assert len(list(store.known_pages())) == (2 if kind in LEFT_ALONE else 3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("megabytes", "kinds"), [(1, [Kind.NEW, Kind.DUPLICATE]), (50, [Kind.UNJUDGED] * 2)])
 def test_megabytes_of_text(site: Site, settings: dict[str, Any], megabytes: int, kinds: list[Kind]) -> None:
     words = (" ".join(f"word{i % 50_000}" for i in range(100_000)) + " ").encode() * megabytes
@@ -332,7 +333,6 @@ class TestFolders:
 
 
 class TestDatabase:
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         "more", [{}, {"NEARDUP_CONTENT_FIELD": "html"}], ids=["middleware", "pipeline alone"]
     )
@@ -372,7 +372,6 @@ class TestDatabase:
         assert "neardup: summary" in caplog.text
         assert 0 < len(done.items) < 100
 
-    @pytest.mark.slow
     def test_crawl_waits_while_too_many_rows_wait(
         self, site: Site, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.support.crawling import Crawl
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site() -> Iterator[Site]:
@@ -151,7 +153,6 @@ def file_settings(tmp_path: Path) -> dict[str, Any]:
     return {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/one.db"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["torn", "flipped", "foreign", "empty"])
 def test_a_damaged_snapshot_is_reported_and_made_anew(
     site: Site,

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 FORMS = ("n.jsonl", "n.jsonl.gz", "n.parquet")
 
 RULES = len(taught(None, "a.example").to_store(all_changed=True))
@@ -134,7 +136,6 @@ def export(url: str, path: Path) -> Path:
 
 
 class TestRoundTrip:
-    @pytest.mark.slow
     def test_through_all_databases_and_forms(self, source: str, tmp_path: Path) -> None:
         rows = rows_of(source)
         assert [len(rows[table.name]) for table in TABLES] == [2, 2100, 2, 5, 2, 1, 1, RULES, 1, 0, 0, 1]
@@ -157,7 +158,6 @@ class TestRoundTrip:
 
         assert rows_of(target) == {table.name: [] for table in TABLES}
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_the_next_crawl_gets_ids_of_its_own(self, backend: str, tmp_path: Path) -> None:
         with Store.open(f"sqlite:///{tmp_path}/source.db", scheme=str(Scheme())) as store:
@@ -179,7 +179,6 @@ class TestRoundTrip:
             ids = [row[0] for row in rows_of(url)["page_versions"]]
             assert len(ids) == len(set(ids)) == 1
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("backend", BACKENDS[1:])
     def test_a_crawl_on_the_imported_store_says_the_same(self, backend: str, tmp_path: Path) -> None:
         original = f"sqlite:///{tmp_path}/original.db"
@@ -314,7 +313,6 @@ def edited(path: Path, number: int, edit: Callable[[dict[str, Any]], object]) ->
     return path
 
 
-@pytest.mark.slow
 class TestRefusals:
     """Line 1 is the header, lines 2 and 3 are the crawls.
 
