@@ -32,9 +32,10 @@ class KnownBits:
         self._words = sketch.check_size(size) // 64
         self._places = np.zeros(1024, dtype=np.int32)  # place + 1; 0: none
         self._mapped: npt.NDArray[np.uint64] = np.empty((0, self._words), dtype=np.uint64)
-        self._own = np.zeros(1024 * self._words, dtype=np.uint64)
-        """The first ``words`` are zeros, and stay so: those of a page without a sketch."""
-        self._rows = self._own.reshape(-1, self._words)
+        self._rows = np.zeros((1024, self._words), dtype=np.uint64)
+        """What is not mapped, by place + 1 beyond what is. The first row stays zeros, for pages without a
+        sketch.
+        """
         self._used = 0
         self._free: list[int] = []
 
@@ -89,9 +90,9 @@ class KnownBits:
     def _make_room(self) -> None:
         """Have a row for each sketch that is not mapped, and the first one."""
         if self._used + 1 > len(self._rows):
-            self._own = grown(self._own, (self._used + 1) * self._words)
-            held = self._own.size // self._words
-            self._rows = self._own[: held * self._words].reshape(held, self._words)
+            larger = grown(self._rows.reshape(-1), (self._used + 1) * self._words)
+            held = larger.size // self._words
+            self._rows = larger[: held * self._words].reshape(held, self._words)
 
     def drop(self, row: int) -> None:
         """Forget the sketch of a page, if there is one."""
