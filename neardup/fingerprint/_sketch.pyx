@@ -44,15 +44,10 @@ def differing(const uint64_t[:, :] stored, const uint64_t[:] sketch, const uint6
 
 
 def compact_estimates(const uint64_t[:, :] stored, const uint64_t[:] sketch):
-    if stored.shape[1] != sketch.shape[0]:
-        raise ValueError("compact sketches of different sizes cannot be compared")
-    made = np.empty(stored.shape[0])
+    cdef const int64_t[::1] counts = differing(stored, sketch)
+    made = np.empty(counts.shape[0])
     cdef double[::1] found = made
-    cdef int64_t count
-    cdef Py_ssize_t i, j
-    for i in range(stored.shape[0]):
-        count = 0
-        for j in range(sketch.shape[0]):
-            count += popcount(stored[i, j] ^ sketch[j])
-        found[i] = max(0.0, 1.0 - 2.0 * count / (64 * sketch.shape[0]))
+    cdef Py_ssize_t i
+    for i in range(counts.shape[0]):
+        found[i] = max(0.0, 1.0 - 2.0 * counts[i] / (64 * sketch.shape[0]))
     return made
