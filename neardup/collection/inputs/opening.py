@@ -19,6 +19,7 @@ from neardup.text.folders import files_below, is_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import IO
 
     from neardup.collection.inputs.found import Input
 
@@ -130,15 +131,12 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
     suffix = suffixes[-2 if packed and len(suffixes) > 1 else -1] if suffixes else ""
     try:
         with path.open("rb") as file:
-            start = file.read(_BEGINNING)
-            is_gzip = start.startswith(MAGIC)
-            form = archives.form_of(beginning(file, 0) if is_gzip else start)
+            start, form, is_gzip = _told(file, packed=packed)
         size = path.stat().st_size
     except OSError as exc:
         raise ConfigurationError(f"{path} cannot be read: {exc.strerror or exc}") from exc
-    if form is None:  # its first record may be damaged, and with it what tells that the file is packed
+    if form is None:  # its first record may be damaged
         form = next((form for form in archives.FORMS if f".{form}" in suffixes), None)
-        is_gzip = is_gzip or packed
     pages: Input
     if form:
         archives.need_reader(form)
@@ -161,6 +159,17 @@ def _of_file(path: Path, names: tables.Names, *, named_by_user: bool = True) -> 
             return []
         pages = missing
     return [Opened(str(path), identify(path) or {}, size, pages)]
+
+
+def _told(file: IO[bytes], *, packed: bool) -> tuple[bytes, str | None, bool]:
+    """The first bytes of a file, the form of archive that these tell, and whether the file is packed.
+
+    A damaged first record tells no form, and may not tell that it is packed: then ``packed`` does, the name.
+    """
+    start = file.read(_BEGINNING)
+    is_gzip = start.startswith(MAGIC)
+    form = archives.form_of(beginning(file, 0) if is_gzip else start)
+    return start, form, is_gzip or (form is None and packed)
 
 
 def _archive(found: archives.Archive) -> archives.Archive | one_piece.OnePiece:
@@ -192,11 +201,7 @@ def _of_member(path: Path, info: zipfile.ZipInfo, begins: int) -> Input:
         member, begins = (None, begins) if splits else (info.filename, 0)
         source = archives.Archive(path, member, archives.WARC, False, info.file_size, splits, begins)
         with source.open() as stored:
-            start = stored.read(_BEGINNING)
-            is_gzip = start.startswith(MAGIC)
-            form = archives.form_of(beginning(stored, 0) if is_gzip else start)
-        if form is None:
-            is_gzip = is_gzip or info.filename.endswith(_GZ)
+            start, form, is_gzip = _told(stored, packed=info.filename.endswith(_GZ))
         splits = splits and not archives.is_in_frames(start)
         return _archive(replace(source, form=form or archives.WARC, packed=is_gzip, splits=splits))
     except (ConfigurationError, *_OF_ZIP) as exc:
