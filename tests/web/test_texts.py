@@ -19,22 +19,12 @@ from neardup.store.removal import only_of, remove_pages
 from neardup.store.schema import page_texts, simhash_values
 from neardup.store.store import Store
 from tests.support.crawling import crawl, serve
-from tests.support.databases import SERVERS_SLOWLY
-from tests.support.ready_databases import ready_database
 from tests.support.web import WORDS, browsing, fill, keys, served
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from neardup.web.site import Site as Served
-
-
-@pytest.fixture(params=SERVERS_SLOWLY)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """As everywhere, but with the servers among the slow tests."""
-    with ready_database(request.param, tmp_path) as url:
-        yield url
 
 
 @pytest.mark.slow
