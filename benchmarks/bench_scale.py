@@ -36,7 +36,7 @@ from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import DatabaseUnavailable
 from neardup.fingerprint.simhash import Fingerprint
 from neardup.scrapy.restart import Restart
-from neardup.store import page_report, removal, reports, stats
+from neardup.store import page_report, removal, reports, stats, url_shares
 from neardup.store.engine import database_url
 from neardup.store.store import Store
 from neardup.store.writer import Writer
@@ -152,7 +152,7 @@ def all_reports(pages: MadePages) -> dict[str, Report]:
     return {
         "report: overview": lambda c: reports.overview(c, _ALL),
         "report: by host": lambda c: reports.by_host(c, _ALL),
-        "report: by path prefix": lambda c: reports.by_path_prefix(c, _ALL),
+        "report: by path prefix and parameter": lambda c: url_shares.by_url(c, _ALL),
         "report: by distance": lambda c: reports.by_distance(c, _ALL),
         "report: by crawl": lambda c: reports.by_crawl(c, _ALL),
         "report: across hosts": lambda c: reports.across_hosts(c, _ALL),
@@ -182,7 +182,7 @@ def _moment(weeks: int) -> Any:
 def _whole_report(connection: sa.Connection, filters: reports.Filters) -> reports.Overview:
     for section in (
         reports.by_host,
-        reports.by_path_prefix,
+        url_shares.by_url,
         reports.by_distance,
         reports.by_crawl,
         reports.across_hosts,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 VERBS = {
     "report": Verb(
         "neardup.cli.report",
-        "pages, duplicates and rates: by host, path, distance, evidence and crawl; across sites; the"
-        " largest clusters",
+        "pages, duplicates and rates: by host, path, parameter, distance, evidence and crawl; across sites;"
+        " the largest clusters",
     ),
     "check": Verb(
         "neardup.cli.check",

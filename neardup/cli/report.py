@@ -15,7 +15,7 @@ from neardup.cli.rules import stored_rule
 from neardup.collection.stored_mirrors import mirrors_of
 from neardup.errors import NeardupError
 from neardup.fingerprint import hamming
-from neardup.store import explore, figures, reports
+from neardup.store import explore, figures, reports, url_shares
 from neardup.store.types import stored_host
 from neardup.web import html_report
 
@@ -100,7 +100,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
     with store.reading() as connection:
         overview = reports.overview(connection, filters)
         by_host = reports.by_host(connection, filters)
-        by_path = reports.by_path_prefix(connection, filters)
+        folders, parameters = url_shares.by_url(connection, filters)
         by_evidence = reports.by_evidence(connection, filters)
         by_crawl = reports.by_crawl(connection, filters)
         across_hosts = reports.across_hosts(connection, filters)
@@ -114,7 +114,8 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
     return [
         _overview(overview, across_hosts, across_domains),
         _shares("by_host", "By host", "host", by_host, limit),
-        _shares("by_path", "By path prefix", "path", by_path, limit),
+        _shares("by_path", "By path prefix", "path", folders, limit),
+        *_parameters(parameters, limit),
         by_distance,
         _evidence(by_evidence),
         Section(
@@ -249,6 +250,15 @@ def _shares(name: str, title: str, column: str, shares: list[reports.Share], lim
         (column, *_SHARE),
         [(share.name or "(files)", *_values(share)) for share in shares[:limit]],
     )
+
+
+def _parameters(parameters: list[url_shares.OfParameter], limit: int) -> list[Section]:
+    """A section if any URL has a parameter."""
+    title = "By parameter of the URL"
+    if len(parameters) > limit:
+        title += f" (the {limit} with most duplicates, of {len(parameters)})"
+    rows = [(of.host, of.share.name or "(none)", *_values(of.share)) for of in parameters[:limit]]
+    return [Section("by_parameter", title, ("host", "parameter", *_SHARE), rows)] if rows else []
 
 
 def _values(share: reports.Share) -> tuple[int, int, int, float]:

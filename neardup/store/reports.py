@@ -1,13 +1,10 @@
-"""What the stored crawls say: rates by host, by path prefix, by distance, by evidence and by crawl, and the
-largest clusters.
-"""
+"""What the stored crawls say: rates by host, by distance, by evidence and by crawl; the largest clusters."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import ColumnElement, String, and_, case, func, literal_column, select, true
 
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import Connection, Select
-
-_ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,47 +98,7 @@ def overview(connection: Connection, filters: Filters) -> Overview:
 def by_host(connection: Connection, filters: Filters) -> list[Share]:
     """Most pages first."""
     counts = _shares(connection, filters, simhash_values.c.host, _unsorted(simhash_values.c.host))
-    return _most_pages_first(Share(host, *count) for host, count in counts.items())
-
-
-def by_path_prefix(connection: Connection, filters: Filters) -> list[Share]:
-    """Pages by the first folder in which the URLs of a host differ; most pages first.
-
-    The folders that all pages of a host share say nothing: of a mirror in ``file:///data/mirror/`` the parts
-    are what counts.
-    """
-    query = (
-        select(simhash_values.c.actual_url, duplicate_values.c.id)
-        .join_from(
-            simhash_values,
-            duplicate_values,
-            duplicate_values.c.duplicate_hash_id == simhash_values.c.id,
-            isouter=True,
-        )
-        .where(filters.condition())
-    )
-    # Beginnings of URLs are far fewer than URLs: only these are taken apart.
-    beginnings: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for url, relation in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
-        counts = beginnings[_beginning(url)]
-        counts[0] += 1
-        counts[1] += relation is not None
-    folders: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
-    for beginning, (pages, duplicates) in beginnings.items():
-        counts = folders[_folder(beginning)]
-        counts[0] += pages
-        counts[1] += duplicates
-    shared: dict[str, tuple[str, ...]] = {}
-    for site, *path in folders:
-        known = shared.get(site)
-        shared[site] = tuple(path) if known is None else _common(known, path)
-    groups: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for (site, *path), (pages, duplicates) in folders.items():
-        prefix = path[: len(shared[site]) + 1]
-        counts = groups["/".join([site, *prefix, ""])]
-        counts[0] += pages
-        counts[1] += duplicates
-    return _most_pages_first(Share(name, pages, duplicates) for name, (pages, duplicates) in groups.items())
+    return most_pages_first(Share(host, *count) for host, count in counts.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,31 +321,5 @@ def _unsorted(column: ColumnElement[Any]) -> ColumnElement[Any]:
     )
 
 
-def _most_pages_first(shares: Iterable[Share]) -> list[Share]:
+def most_pages_first(shares: Iterable[Share]) -> list[Share]:
     return sorted(shares, key=lambda share: (-share.pages, share.name))
-
-
-def _beginning(url: str) -> str:
-    """A URL up to its last folder, or all of it if that is not told by the last stroke of its path."""
-    path = url.partition("#")[0].partition("?")[0]
-    beginning = path[: path.rfind("/") + 1]
-    return url if beginning.endswith("//") or not beginning else beginning
-
-
-def _folder(url: str) -> tuple[str, ...]:
-    """Site and folders of a URL."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return (url,)
-    folders = parts.path.split("/")[1:-1]
-    return (f"{parts.scheme}://{parts.netloc}", *folders)
-
-
-def _common(known: tuple[str, ...], path: list[str]) -> tuple[str, ...]:
-    length = 0
-    for one, other in zip(known, path, strict=False):
-        if one != other:
-            break
-        length += 1
-    return known[:length]

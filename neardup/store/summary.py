@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from neardup.address import host_of
-from neardup.store import figures, reports
+from neardup.store import figures, reports, url_shares
 from neardup.store.reports import Filters
 from neardup.store.types import stored_host
 from neardup.store.url_rules import BY_HAND, stored_rules
 from neardup.urls.rules import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -27,8 +27,8 @@ _Row = TypeVar("_Row")
 ROWS = 20
 """Rows of a table."""
 
-FOLDERS = 50
-"""Of a host, that are told on its own."""
+OF_A_HOST = 50
+"""Folders or parameters of a host that are told on its own."""
 
 _DAYS = 60
 _CRAWLS = 30
@@ -97,6 +97,7 @@ class Summary:
     requests_saved: int
     hosts: Part[reports.Share]
     folders: Part[reports.Share]
+    parameters: Part[url_shares.OfParameter]
     days: Part[reports.Share]
     crawls: Part[CrawlFigures]
     distances: list[reports.AtDistance]
@@ -116,11 +117,14 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """The pages of a host, how many of them are soft 404s, and its folders with most pages."""
+    """The pages of a host, how many of them are soft 404s, its folders with most pages, and its parameters
+    with most duplicates.
+    """
 
     pages: reports.Share
     soft_404s: int
     folders: Part[reports.Share]
+    parameters: Part[reports.Share]
 
 
 def summarise(
@@ -133,7 +137,7 @@ def summarise(
     with store.reading() as connection:
         counted = _Counting(connection, progress)
         hosts = counted("hosts", lambda on: reports.by_host(on, _ALL))
-        folders = counted("folders", lambda on: reports.by_path_prefix(on, _ALL))
+        by_url = counted("folders and parameters", lambda on: url_shares.by_url(on, _ALL))
         crawls = counted("crawls", _crawls)
         across_hosts = counted("sites", lambda on: reports.across_hosts(on, _ALL))
         newest, new_count, new_pages = counted("new pages", lambda on: figures.new_pages(on, limit=ROWS))
@@ -148,7 +152,8 @@ def summarise(
             links_withheld=sum(crawl.links_withheld for crawl in crawls),
             requests_saved=sum(crawl.requests_saved for crawl in crawls),
             hosts=_first(hosts),
-            folders=_first(folders),
+            folders=_first(by_url.folders),
+            parameters=_first(by_url.parameters),
             days=Part(days[-_DAYS:], len(days)),
             crawls=Part(crawls[: -_CRAWLS - 1 : -1], len(crawls)),
             distances=counted("distances", lambda on: reports.by_distance(on, _ALL)),
@@ -165,28 +170,33 @@ def summarise(
             newest_crawl=newest,
             new_pages=Part(new_pages, new_count),
         )
-    return summary, _of_hosts(hosts, folders, soft_404s)
+    return summary, _of_hosts(hosts, by_url, soft_404s)
 
 
 def _of_hosts(
-    hosts: Sequence[reports.Share],
-    folders: Sequence[reports.Share],
-    soft_404s: Sequence[reports.Soft404s],
+    hosts: Sequence[reports.Share], by_url: url_shares.ByUrl, soft_404s: Sequence[reports.Soft404s]
 ) -> dict[str, HostFigures]:
     missing = {found.host: found.pages for found in soft_404s}
-    shown: dict[str, list[reports.Share]] = {share.name: [] for share in hosts}
-    totals = Counter[str]()
-    for folder in folders:  # those with most pages come first
-        name = stored_host(host_of(folder.name))
-        totals[name] += 1
-        if totals[name] <= FOLDERS:
-            shown.setdefault(name, []).append(folder)
+    folders = _parts_of_hosts((stored_host(host_of(folder.name)), folder) for folder in by_url.folders)
+    parameters = _parts_of_hosts((of.host, of.share) for of in by_url.parameters)
+    nothing: Part[reports.Share] = Part((), 0)
     return {
         share.name: HostFigures(
-            share, missing.get(share.name, 0), Part(shown[share.name], totals[share.name])
+            share,
+            missing.get(share.name, 0),
+            folders.get(share.name, nothing),
+            parameters.get(share.name, nothing),
         )
         for share in hosts
     }
+
+
+def _parts_of_hosts(shares: Iterable[tuple[str, reports.Share]]) -> dict[str, Part[reports.Share]]:
+    """The first shares of each host, in their order."""
+    of_hosts: dict[str, list[reports.Share]] = defaultdict(list)
+    for host, share in shares:
+        of_hosts[host].append(share)
+    return {host: Part(found[:OF_A_HOST], len(found)) for host, found in of_hosts.items()}
 
 
 class _Counting:

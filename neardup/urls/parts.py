@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from neardup.address import host_of, is_web
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_CHARACTERS = 2_048
 """Of a URL that rules are learned from, and asked about."""
@@ -75,12 +79,32 @@ def parts_of(url: str) -> Parts | None:
     host = host_of(url)
     path, *of_path = split.path.removeprefix("/").split(";")
     segments = tuple(path.split("/"))
-    pairs = [(f";{pair.partition('=')[0]}", f";{pair}") for pair in of_path]
-    pairs += [(pair.partition("=")[0], pair) for pair in _pairs(split.query)]
+    pairs = list(_named(of_path, split.query))
     if not host or len(segments) > MOST_SEGMENTS or len(pairs) > MOST_PARAMETERS:
         return None
     origin = f"{split.scheme}://{host}" if port is None else f"{split.scheme}://{host}:{port}"
     return Parts(origin, host, segments, tuple(pairs))
+
+
+def parameter_names(url: str) -> tuple[str, ...]:
+    """The shapes of the names of the parameters of any URL, sorted, each once; none, if the URL has too many.
+
+    >>> parameter_names("http://a.example/x;v=1?b=2&a[7]&a[8]#?c=4"), parameter_names("http://a.example/?")
+    ((';v', 'a[0]', 'b'), ())
+    """
+    if len(url) > MOST_CHARACTERS or ("?" not in url and ";" not in url):
+        return ()
+    path, _, query = url.partition("#")[0].partition("?")
+    named = list(_named(path.split(";")[1:], query))
+    return tuple(sorted({shape(name) for name, _ in named})) if len(named) <= MOST_PARAMETERS else ()
+
+
+def _named(of_path: list[str], query: str) -> Iterator[tuple[str, str]]:
+    """The parameters of a path and of a query: pairs of a name and the text."""
+    for pair in of_path:
+        yield f";{pair.partition('=')[0]}", f";{pair}"
+    for pair in _pairs(query):
+        yield pair.partition("=")[0], pair
 
 
 def _pairs(query: str) -> list[str]:

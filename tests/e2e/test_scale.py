@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.made_store import HOSTS, SCHEME, START, MadePages, fill
-from neardup.store import reports
+from neardup.store import reports, url_shares
 from neardup.store.engine import database_url
 from neardup.store.store import Store
 from tests.support.databases import BACKENDS, new_database
@@ -82,7 +82,7 @@ def test_reports_count_what_was_made(filled: Store, pages: MadePages, filters: r
         assert overview.exact == (copies & (pages.distance == 0)).sum()
         assert overview.too_short == (chosen & pages.short).sum()
         assert overview.clusters == np.count_nonzero(sizes)
-        for shares in (reports.by_host(connection, filters), reports.by_path_prefix(connection, filters)):
+        for shares in (reports.by_host(connection, filters), url_shares.by_url(connection, filters).folders):
             assert sum(share.pages for share in shares) == chosen.sum()
             assert sum(share.duplicates for share in shares) == copies.sum()
         for share in reports.by_host(connection, filters):

@@ -13,10 +13,11 @@ from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming
 from neardup.fingerprint.scheme import Scheme
-from neardup.store import page_report, reports
+from neardup.store import page_report, reports, url_shares
 from neardup.store.reports import Cluster, Crossing, Filters, Share
 from neardup.store.schema import duplicate_values, page_ranks, simhash_values
 from neardup.store.store import Store
+from neardup.store.url_shares import OfParameter
 from tests.support.stores import write
 from tests.support.verdicts import duplicate, fingerprint, page
 
@@ -82,7 +83,7 @@ class TestReports:
     def test_by_path_prefix_leaves_out_what_all_pages_of_a_site_share(
         self, connection: sa.Connection
     ) -> None:
-        assert reports.by_path_prefix(connection, ALL) == [
+        assert url_shares.by_url(connection, ALL).folders == [
             Share("http://a.example/docs/y/", 3, 2),
             Share("http://a.example/docs/x/", 2, 1),
             Share("http://b.example/", 2, 1),
@@ -99,11 +100,40 @@ class TestReports:
         ],
     )  # fmt: skip
     def test_folder_is_told_by_the_beginning_of_a_url(self, url: str) -> None:
-        beginning = reports._beginning(url)
+        beginning = url_shares._beginning(url)
 
         assert url.startswith(beginning)
         if "[" not in url:  # which is no URL, and then its own folder
-            assert reports._folder(beginning) == reports._folder(url)
+            assert url_shares._folder(beginning) == url_shares._folder(url)
+
+    def test_no_host_has_parameters(self, connection: sa.Connection) -> None:
+        assert url_shares.by_url(connection, ALL).parameters == []
+
+    def test_a_page_counts_for_each_parameter_of_its_url(self, store: Store) -> None:
+        write(
+            store,
+            page(11, "http://a.example/list?sort=price&page=2#?sid=1"),
+            duplicate(12, "http://a.example/list?sort=price&sort=name;asc", 11, distance=0),
+            duplicate(13, "http://a.example/list;jsessionid=4f?a[1]=x&a[22]=y", 11, distance=0),
+            duplicate(14, "http://b.example/?", 11, distance=0),
+            page(15, f"http://b.example/x?{'long' * 600}=1"),
+            page(16, "file:///data/x;y.html?sid=1"),
+        )
+        with store.reading() as connection:
+            parameters = url_shares.by_url(connection, ALL).parameters
+            of_a_host = url_shares.by_url(connection, Filters(host="b.example")).parameters
+
+        assert parameters == [
+            OfParameter("a.example", Share("", 5, 3)),
+            OfParameter("a.example", Share("sort", 2, 1)),
+            OfParameter("a.example", Share(";jsessionid", 1, 1)),
+            OfParameter("a.example", Share("a[0]", 1, 1)),
+            OfParameter("", Share("", 1, 0)),
+            OfParameter("", Share(";y.html", 1, 0)),
+            OfParameter("", Share("sid", 1, 0)),
+            OfParameter("a.example", Share("page", 1, 0)),
+        ]
+        assert of_a_host == []
 
     def test_by_distance(self, connection: sa.Connection) -> None:
         found = reports.by_distance(connection, ALL)
@@ -228,7 +258,7 @@ class TestReports:
 
         assert share.pages == pages
         assert sum(host.pages for host in reports.by_host(connection, filters)) == pages
-        assert sum(path.pages for path in reports.by_path_prefix(connection, filters)) == pages
+        assert sum(path.pages for path in url_shares.by_url(connection, filters).folders) == pages
         assert sum(at.duplicates for at in reports.by_distance(connection, filters)) == share.duplicates
         assert sum(row.duplicates for row in reports.by_evidence(connection, filters)) == share.duplicates
         assert sum(crawl.pages for _, crawl in reports.by_crawl(connection, filters)) == pages
@@ -240,7 +270,8 @@ class TestReports:
             overview = reports.overview(connection, ALL)
             assert (overview.share, overview.share.rate) == (Share("all", 0, 0), 0.0)
             assert (overview.exact, overview.too_short, overview.clusters) == (0, 0, 0)
-            assert reports.by_host(connection, ALL) == reports.by_path_prefix(connection, ALL) == []
+            assert reports.by_host(connection, ALL) == []
+            assert url_shares.by_url(connection, ALL) == ([], [])
             assert reports.largest_clusters(connection, ALL, limit=3) == []
 
 

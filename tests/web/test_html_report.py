@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import subprocess
@@ -15,7 +16,9 @@ from neardup.cli.main import main
 from neardup.detection.rule import Rule
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.scheme import Scheme
+from neardup.store.reports import Share
 from neardup.store.store import Store
+from neardup.store.summary import summarise
 from neardup.web import html_report
 from tests.support.crawling import crawl
 from tests.support.places import PAGES, ROOT
@@ -88,6 +91,39 @@ def test_the_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture
         main(["report", "--database", f"sqlite:///{tmp_path}/n.db", "--html", str(path), "--host", "x"]) == 1
     )
     assert "the whole store" in capsys.readouterr().err
+
+
+def test_parameters_of_urls(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: Store) -> None:
+    assert "Parameters of URLs" not in report_of(store, tmp_path)
+    write(
+        store,
+        page(1, "http://a.example/1"),
+        duplicate(2, "http://a.example/1?sid=2&<script>=3", 1),
+        page(3, "http://b.example/1?id=7"),
+        page(4, "http://c.example/1"),
+    )
+    text = report_of(store, tmp_path)
+    _, of_hosts = summarise(store, Rule(7))
+
+    assert asks_for_nothing(text)
+    for name in ("sid", "&lt;script&gt;", "id", "(none)"):
+        assert f'<th scope="row"><bdi class="url">{name}</bdi></th>' in text
+    assert of_hosts["a.example"].parameters.rows == [
+        Share("<script>", 1, 1), Share("sid", 1, 1), Share("", 1, 0)
+    ]  # fmt: skip
+    assert of_hosts["b.example"].parameters.rows == [Share("id", 1, 0)]
+    assert of_hosts["c.example"].parameters.total == 0
+    store.close()
+
+    database = f"sqlite:///{tmp_path}/n.db"
+    assert main(["report", "--database", database, "--limit", "2", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)["by_parameter"]
+    counts = {"pages": 1, "distinct": 0, "duplicates": 1, "rate": 100.0}
+    assert told == [{"host": "a.example", "parameter": name, **counts} for name in ("<script>", "sid")]
+    assert main(["report", "--database", database, "--limit", "2"]) == 0
+    assert "By parameter of the URL (the 2 with most duplicates, of 4)" in capsys.readouterr().out
+    assert main(["report", "--database", database, "--host", "c.example"]) == 0
+    assert "By parameter" not in capsys.readouterr().out
 
 
 def test_of_an_empty_store(store: Store, tmp_path: Path) -> None:
