@@ -16,6 +16,7 @@ from neardup.collection.stored_mirrors import mirrors_of
 from neardup.errors import NeardupError
 from neardup.fingerprint import hamming
 from neardup.store import explore, figures, reports, url_shares
+from neardup.store.canonical_tags import Tagged, canonical_tags
 from neardup.store.types import stored_host
 from neardup.web import html_report
 
@@ -106,6 +107,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         across_hosts = reports.across_hosts(connection, filters)
         clusters = reports.largest_clusters(connection, filters, limit=limit, by_rank=by_rank)
         flagged = reports.largest_clusters(connection, filters, limit=limit, flagged=True)
+        tags = _canonical_tags(canonical_tags(connection, filters))
         soft_404s = _soft_404s(reports.soft_404s(connection, filters), limit)
         by_distance = _by_distance(reports.by_distance(connection, filters))
         is_whole = filters == reports.Filters()
@@ -142,6 +144,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         _clusters("clusters", "Clusters of highest PageRank" if by_rank else "Largest clusters", clusters),
         _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
         *soft_404s,
+        *tags,
         *([] if curve is None else [_curve(curve)]),
         *_mirrors(store, filters, limit),
     ]
@@ -239,6 +242,13 @@ def _soft_404s(hosts: list[reports.Soft404s], limit: int) -> list[Section]:
     rows = [(of_host.host, of_host.pages, of_host.example_url) for of_host in hosts[:limit]]
     title = "Soft 404: pages that stand for others that are not there"
     return [Section("soft_404", title, ("host", "pages", "example_url"), rows)] if rows else []
+
+
+def _canonical_tags(found: list[Tagged]) -> list[Section]:
+    """A section if any page names another one."""
+    rows = [(tagged.says.value, tagged.pages, tagged.example_url, tagged.named_url) for tagged in found]
+    columns = ("says", "pages", "example_url", "named_url")
+    return [Section("canonical_tags", "Canonical tags beside texts", columns, rows)] if rows else []
 
 
 def _shares(name: str, title: str, column: str, shares: list[reports.Share], limit: int) -> Section:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from neardup.address import host_of
 from neardup.store import figures, reports, url_shares
+from neardup.store.canonical_tags import Tagged, canonical_tags
 from neardup.store.reports import Filters
 from neardup.store.types import stored_host
 from neardup.store.url_rules import BY_HAND, stored_rules
@@ -108,6 +109,7 @@ class Summary:
     clusters: list[reports.Cluster]
     flagged: list[reports.Cluster]
     soft_404s: Part[reports.Soft404s]
+    canonical_tags: list[Tagged]
     across_hosts: Part[reports.Crossing]
     across_domains: Part[reports.Crossing]
     url_rules: Part[UrlRule]
@@ -164,6 +166,7 @@ def summarise(
             clusters=counted("largest clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
             flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
             soft_404s=_first(soft_404s),
+            canonical_tags=counted("canonical tags", lambda on: canonical_tags(on, _ALL)),
             across_hosts=_first(across_hosts),
             across_domains=_first(reports.across_domains(across_hosts)),
             url_rules=_first(counted("rules of URLs", url_rules)),

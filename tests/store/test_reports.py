@@ -13,7 +13,8 @@ from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind
 from neardup.fingerprint import hamming
 from neardup.fingerprint.scheme import Scheme
-from neardup.store import page_report, reports, url_shares
+from neardup.store import canonical_tags, page_report, reports, url_shares
+from neardup.store.canonical_tags import Says, Tagged
 from neardup.store.reports import Cluster, Crossing, Filters, Share
 from neardup.store.schema import duplicate_values, page_ranks, simhash_values
 from neardup.store.store import Store
@@ -134,6 +135,40 @@ class TestReports:
             OfParameter("a.example", Share("page", 1, 0)),
         ]
         assert of_a_host == []
+
+    def test_canonical_tags_beside_texts(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(canonical_tags, "_ROWS_AT_ONCE", 2)
+        names = "http://a.example/docs/x/1"
+        with store.reading() as connection:
+            assert canonical_tags.canonical_tags(connection, ALL) == []
+        write(
+            store,
+            duplicate(11, "http://a.example/print", 1, declared_url=f"{names}#top"),
+            page(12, "http://a.example/other?1", declared_url=names),
+            page(13, "http://a.example/other?2", declared_url="http://a.example/print"),
+            page(14, "http://a.example/other?3", declared_url="http://a.example/other?2"),
+            page(15, "http://a.example/other?4", declared_url="http://a.example/nowhere"),
+            page(16, "http://b.example/other?5", declared_url="http://b.example/7"),
+            page(17, "http://b.example/short", Kind.TOO_SHORT, features=2, declared_url=names),
+            # Canonical itself, and names one of its duplicates.
+            page(18, "http://a.example/long"),
+            duplicate(19, "http://a.example/long?copy", 18),
+            page(18, "http://a.example/long", Kind.UNCHANGED, declared_url="http://a.example/long?copy"),
+        )
+        with store.reading() as connection:
+            found = canonical_tags.canonical_tags(connection, ALL)
+            of_a_host = canonical_tags.canonical_tags(connection, Filters(host="b.example"))
+
+        assert found == [
+            Tagged(Says.OTHER_CLUSTER, 3, "http://a.example/other?1", names),
+            Tagged(Says.NOTHING, 5, "http://a.example/docs/x/2", None),
+            Tagged(Says.NOT_COMPARED, 2, "http://a.example/other?4", "http://a.example/nowhere"),
+            Tagged(Says.SAME_CLUSTER, 2, "http://a.example/print", f"{names}#top"),
+        ]
+        assert of_a_host == [
+            Tagged(Says.NOTHING, 1, "http://b.example/6", None),
+            Tagged(Says.NOT_COMPARED, 1, "http://b.example/other?5", "http://b.example/7"),
+        ]
 
     def test_by_distance(self, connection: sa.Connection) -> None:
         found = reports.by_distance(connection, ALL)

@@ -126,6 +126,23 @@ def test_parameters_of_urls(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert "By parameter" not in capsys.readouterr().out
 
 
+def test_canonical_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: Store) -> None:
+    assert "Canonical tags" not in report_of(store, tmp_path)
+    write(store, page(1, "http://a.example/1"), page(2, "http://a.example/2", declared_url=HOSTILE))
+    text = report_of(store, tmp_path)
+    store.close()
+
+    assert asks_for_nothing(text)
+    assert '<th scope="row">names a page that was not compared</th><td class="n">1</td>' in text
+    database = f"sqlite:///{tmp_path}/n.db"
+    assert main(["report", "--database", database, "--format", "json"]) == 0
+    says = {"says": "names a page that was not compared", "pages": 1}
+    urls = {"example_url": "http://a.example/2", "named_url": HOSTILE}
+    assert json.loads(capsys.readouterr().out)["canonical_tags"] == [says | urls]
+    assert main(["report", "--database", database, "--until", "2020-01-01"]) == 0
+    assert "Canonical tags" not in capsys.readouterr().out
+
+
 def test_of_an_empty_store(store: Store, tmp_path: Path) -> None:
     text = report_of(store, tmp_path)
 
