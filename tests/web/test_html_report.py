@@ -7,7 +7,7 @@ import logging
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -26,9 +26,6 @@ from tests.support.stores import taught, upgraded, write
 from tests.support.verdicts import duplicate, page
 from tests.support.web import Elements
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 HOSTILE = "http://evil.example/<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 
 
@@ -40,6 +37,12 @@ def asks_for_nothing(text: str) -> bool:
         or any(name in loads or name.startswith("on") for name in attributes)
         for tag, attributes in Elements(text).met
     ) and not re.search(r"url\(|@import", text)
+
+
+def commands_told() -> set[str]:
+    """The commands in the templates, with names in capitals for what a reader puts there."""
+    texts = [path.read_text("utf-8") for path in Path(html_report.__file__).parent.glob("templates/*.html")]
+    return {command for text in texts for command in re.findall(r"more\('(neardup [^'%]*)'\)", text)}
 
 
 @pytest.fixture
@@ -86,7 +89,7 @@ def test_the_command_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture
     text = path.read_text("utf-8")
     assert "1 of 2 pages" in text
     assert "parameter sid" in text
-    assert "neardup rules list" in text
+    assert "<code>neardup rules</code>" in text
     assert (
         main(["report", "--database", f"sqlite:///{tmp_path}/n.db", "--html", str(path), "--host", "x"]) == 1
     )
@@ -124,6 +127,15 @@ def test_parameters_of_urls(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert "By parameter of the URL (the 2 with most duplicates, of 4)" in capsys.readouterr().out
     assert main(["report", "--database", database, "--host", "c.example"]) == 0
     assert "By parameter" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", sorted(commands_told()))
+def test_commands_that_tell_more_are_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, *arguments = command.replace("DATE", "2026-11-28").split()
+
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--help"])
+    assert ended.value.code == 0, capsys.readouterr().err
 
 
 def test_canonical_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: Store) -> None:
