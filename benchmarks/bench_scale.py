@@ -37,6 +37,7 @@ from neardup.errors import DatabaseUnavailable
 from neardup.fingerprint.simhash import Fingerprint
 from neardup.scrapy.restart import Restart
 from neardup.store import page_report, removal, reports, stats, url_shares
+from neardup.store.canonical_tags import canonical_tags
 from neardup.store.engine import database_url
 from neardup.store.store import Store
 from neardup.store.writer import Writer
@@ -157,6 +158,7 @@ def all_reports(pages: MadePages) -> dict[str, Report]:
         "report: by crawl": lambda c: reports.by_crawl(c, _ALL),
         "report: across hosts": lambda c: reports.across_hosts(c, _ALL),
         "report: largest clusters": lambda c: reports.largest_clusters(c, _ALL, limit=10),
+        "report: canonical tags": lambda c: canonical_tags(c, _ALL),
         "report: flagged clusters": lambda c: reports.largest_clusters(c, _ALL, limit=10, flagged=True),
         "report of a small host: all sections": lambda c: _whole_report(c, host),
         "report since the last crawl: all sections": lambda c: _whole_report(c, last),
@@ -183,6 +185,7 @@ def _whole_report(connection: sa.Connection, filters: reports.Filters) -> report
     for section in (
         reports.by_host,
         url_shares.by_url,
+        canonical_tags,
         reports.by_distance,
         reports.by_crawl,
         reports.across_hosts,

@@ -77,6 +77,7 @@ class MadePages:
             rng.random(copies.size) < 0.9
         ]  # most copies are on the host of what they are copies of
         self.hosts[at_home] = self.hosts[self.of[at_home]]
+        self.names_canonical = places % 8 == 3  # half of the duplicates
         self.flagged = np.zeros(pages, dtype=bool)
         self.flagged[canonical[: canonical.size // 100_000 + 1]] = True
 
@@ -112,7 +113,10 @@ class MadePages:
             ),
             "sketch": _unless(short, _pieces(rng.bytes(128 * count), 128)),
             "headline": _unless(short, _pieces(rng.bytes(headline.BYTES * count), headline.BYTES)),
-            "declared_url": [None] * count,
+            "declared_url": [
+                self.url(int(self.of[place])) if self.names_canonical[place] else None
+                for place in range(start, stop)
+            ],
             "soft_404": [None] * count,
             "text_digest": _unless(short, rng.integers(-(2**63), 2**63, count).tolist()),
             "kind": kinds.tolist(),

@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks.made_store import HOSTS, SCHEME, START, MadePages, fill
 from neardup.store import reports, url_shares
+from neardup.store.canonical_tags import Says, canonical_tags
 from neardup.store.engine import database_url
 from neardup.store.store import Store
 from tests.support.databases import BACKENDS, new_database
@@ -82,12 +83,21 @@ def test_reports_count_what_was_made(filled: Store, pages: MadePages, filters: r
         assert overview.exact == (copies & (pages.distance == 0)).sum()
         assert overview.too_short == (chosen & pages.short).sum()
         assert overview.clusters == np.count_nonzero(sizes)
-        for shares in (reports.by_host(connection, filters), url_shares.by_url(connection, filters).folders):
+        folders, parameters = url_shares.by_url(connection, filters)
+        for name in ("lang", "session"):
+            with_name = [of.share for of in parameters if of.share.name == name]
+            assert sum(share.pages for share in with_name) == chosen.sum()
+            assert sum(share.duplicates for share in with_name) == copies.sum()
+        for shares in (reports.by_host(connection, filters), folders):
             assert sum(share.pages for share in shares) == chosen.sum()
             assert sum(share.duplicates for share in shares) == copies.sum()
         for share in reports.by_host(connection, filters):
             here = pages.hosts == HOSTS.index(share.name)
             assert (share.pages, share.duplicates) == ((chosen & here).sum(), (copies & here).sum())
+        tagged = {found.says: found.pages for found in canonical_tags(connection, filters)}
+        named = copies & pages.names_canonical
+        counts = {Says.SAME_CLUSTER: named.sum(), Says.NOTHING: (copies & ~named).sum()}
+        assert tagged == ({says: count for says, count in counts.items() if count} if named.any() else {})
         for crawl, share in reports.by_crawl(connection, filters):
             last = pages.last_crawl == crawl["id"]
             assert (share.pages, share.duplicates) == ((chosen & last).sum(), (copies & last).sum())
