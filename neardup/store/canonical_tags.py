@@ -26,8 +26,9 @@ _ROWS_AT_ONCE = 1_000
 """Pages of which it is asked at once which pages they name: fewer than any database takes parameters."""
 
 _page, _relation = simhash_values.c, duplicate_values.c
-_cluster = func.coalesce(_relation.actual_hash_id, _page.id).label("cluster")
-_pages = simhash_values.outerjoin(duplicate_values, _relation.duplicate_hash_id == _page.id)
+# By a subquery for each page: for a join, planners read the relations of all pages for each thousand.
+_canonical = select(_relation.actual_hash_id).where(_relation.duplicate_hash_id == _page.id).scalar_subquery()
+_cluster = func.coalesce(_canonical, _page.id).label("cluster")
 _IS_COMPARED = _page.kind.in_([*(kind.value for kind in CANONICAL), Kind.DUPLICATE.value])
 
 
@@ -60,7 +61,7 @@ def canonical_tags(connection: Connection, filters: Filters) -> list[Tagged]:
     for some in _naming_another(connection, filters):
         keys = {row.declared_url: Address.of(row.declared_url).key for row in some}
         is_named = _page.url_key.in_(set(keys.values()))
-        named = select(_page.url_key, _cluster).select_from(_pages).where(is_named, _IS_COMPARED)
+        named = select(_page.url_key, _cluster).where(is_named, _IS_COMPARED)
         clusters = {row.url_key: row.cluster for row in connection.execute(named)}
         for row in some:
             cluster = clusters.get(keys[row.declared_url])
@@ -79,7 +80,6 @@ def canonical_tags(connection: Connection, filters: Filters) -> list[Tagged]:
 def _naming_another(connection: Connection, filters: Filters) -> Iterator[list[Row[Any, Any, Any, Any]]]:
     query = (
         select(_page.id, _page.actual_url, _page.declared_url, _cluster)
-        .select_from(_pages)
         .where(_page.declared_url.is_not(None), _IS_COMPARED, filters.condition())
         .order_by(_page.id)
         .limit(_ROWS_AT_ONCE)
