@@ -32,7 +32,7 @@ from neardup.detection.verdict import Kind, Verdict
 from neardup.fingerprint.scheme import Scheme
 from neardup.scrapy.options import SETTINGS, Options, is_guarded
 from neardup.scrapy.summary import STAT_OF_EVIDENCE, STAT_OF_KIND, STAT_OF_LIMIT
-from neardup.store.schema import metadata
+from neardup.store.schema import duplicate_values, metadata, simhash_values
 from neardup.store.store import Store
 from neardup.text.features import Features
 from tests.support.crawling import crawl
@@ -280,11 +280,20 @@ class TestSql:
     @pytest.mark.slow
     def test_examples_run_on_every_database(self, stored: str) -> None:
         examples = re.findall(r"```sql\n(.*?)```", reference("tables"), re.DOTALL)
-        assert len(examples) == 6
-        with Store.open(stored, scheme=str(Scheme())) as store, store.reading() as connection:
-            answers = [connection.execute(sa.text(sql)).mappings().all() for sql in examples]
+        assert len(examples) == 7
+        with Store.open(stored, scheme=str(Scheme())) as store:
+            with store.begin_write() as connection:
+                copy, canonical = connection.execute(
+                    sa.select(duplicate_values.c.duplicate_hash_id, simhash_values.c.actual_url)
+                    .join(simhash_values, simhash_values.c.id == duplicate_values.c.actual_hash_id)
+                    .limit(1)
+                ).one()
+                tagged = sa.update(simhash_values).where(simhash_values.c.id == copy)
+                connection.execute(tagged.values(declared_url="http://a.example/"))
+            with store.reading() as connection:
+                answers = [connection.execute(sa.text(sql)).mappings().all() for sql in examples]
 
-        changes, by_host, by_distance, clusters, pairs, crawls = answers
+        changes, by_host, by_distance, clusters, pairs, tags, crawls = answers
         duplicates = crawls[0]["duplicates"]
         assert [(row["changes"], row["bits_a_change"]) for row in changes] == [(0, None)] * 10
         assert all(row["since"] == row["last_seen"] for row in changes)
@@ -294,6 +303,8 @@ class TestSql:
         assert clusters[0]["duplicates"] == 3
         assert len(pairs) == duplicates
         assert pairs[0]["percentage"] == 100.0
+        (tag,) = tags
+        assert (tag["declared_url"], tag["canonical_url"]) == ("http://a.example/", canonical)
         assert crawls[0]["first_seen_pages"] == 56
 
 
