@@ -16,7 +16,7 @@ from neardup.cli.main import main
 from neardup.collection import rethreshold
 from neardup.collection.lookup import Checked, Resemblance
 from neardup.collection.mirrors import Mirror
-from neardup.store import deciding, explore, summary
+from neardup.store import canonical_tags, deciding, explore, figures, reports, summary, url_shares
 from neardup.store.cluster_table import ClusterTable
 from neardup.store.explore import Order
 from neardup.store.schema import crawls, page_ranks, simhash_values
@@ -415,14 +415,15 @@ def test_manual_describes_the_json_of_every_view() -> None:
     shown = {pkgutil.resolve_name(name) for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)}
 
     assert rows == list(_LOOKING)
+    of_the_store = (explore, summary, reports, url_shares, canonical_tags, figures, deciding)
     every = {
         one
-        for module in (explore, summary, deciding, checking, rethreshold)
+        for module in (*of_the_store, checking, rethreshold)
         for one in vars(module).values()
         if is_dataclass(one) and getattr(one, "__module__", "") == module.__name__
     }
     others = {Checked, Resemblance, Mirror}
-    assert shown == every - {explore.Listed, summary.Part} | others
+    assert shown == every - {explore.Listed, summary.Part, reports.Filters} | others
 
 
 def test_store_cannot_be_written_to_by_looking(page_site: Served) -> None:
