@@ -122,8 +122,10 @@ class Predictions:
         """Called with a request that is not made, because it is one of an endless space."""
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
-        self._outdated: set[tuple[int, int]] = set()
-        """Keys and bands of requests in the queue of which a copy was put into an earlier band."""
+        self._outdated: Counter[tuple[int, int]] = Counter()
+        """How many copies of a request, by its key and their band, are in the queue although another copy was
+        put into an earlier band. A request that came forward may be put back, and come forward once more.
+        """
         self._moves = is_of_scrapy(load_object(crawler.settings["SCHEDULER"]))
         """Whether deferred requests are put into earlier bands. Other schedulers may share their queues."""
         self._alternates: OrderedDict[int, None] = OrderedDict()
@@ -212,8 +214,9 @@ class Predictions:
         key = request_key(self.crawler, request) if band else 0
         # Also if it is outdated: of two copies in one band either may come first, and the other is then made.
         self._deferred.pop(key)
-        if (key, band) in self._outdated:
-            self._outdated.discard((key, band))
+        if outdated := self._outdated.pop((key, band), 0):
+            if outdated > 1:
+                self._outdated[key, band] = outdated - 1
             raise _ignored(request, "its copy in the queue has come earlier")
         if self._ends(band):
             return self._in_band(request, band, band)
@@ -475,7 +478,7 @@ class Predictions:
             earlier = self._band_of(request, prediction)
             if earlier >= band:
                 continue
-            self._outdated.add((key, band))
+            self._outdated[key, band] += 1
             self._deferred.pop(key)
             again = self._in_band(request, band, earlier)
             if prediction is not None:

@@ -317,6 +317,26 @@ class TestDeferred:
     def test_two_copies_in_one_band_are_one_request(self) -> None:
         """One that came forward, and was put back again to where the first one waits."""
         of = predictions()
+        waiting, second = self.put_back_twice(of)
+
+        with pytest.raises(IgnoreRequest):
+            of.look_at(second)
+        assert self.unlike(of, 6_000, most=50) == []
+        assert of.look_at(waiting) is None
+
+    def test_what_comes_forward_a_second_time_is_made_once(self) -> None:
+        """Both copies that waited in one band are outdated then."""
+        of = predictions()
+        waiting, second = self.put_back_twice(of)
+        (again, *_) = self.unlike(of, 6_000)
+
+        assert of.look_at(again) is None
+        for outdated in (waiting, second):
+            with pytest.raises(IgnoreRequest, match="has come earlier"):
+                of.look_at(outdated)
+
+    def put_back_twice(self, of: Predictions) -> tuple[Request, Request]:
+        """A link that waits, came forward, and was put back again: both copies of it that are queued."""
         waiting = put_back(of.look_at(link()))
         (again, *_) = self.unlike(of, 5_000)
         for number in range(500):  # half of them are of the page itself, whose history has the last word
@@ -324,11 +344,7 @@ class TestDeferred:
             of.learner.observe(f"{SITE}/item{item}?sid=y{number}", cluster=item)
         second = put_back(of.look_at(again))
         assert second.meta[BAND] == waiting.meta[BAND]
-
-        with pytest.raises(IgnoreRequest):
-            of.look_at(second)
-        assert self.unlike(of, 6_000, most=50) == []
-        assert of.look_at(waiting) is None
+        return waiting, second
 
     @staticmethod
     def unlike(of: Predictions, first: int, *, most: int = 10_000) -> list[Request]:
