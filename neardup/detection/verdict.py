@@ -41,6 +41,9 @@ class Kind(StrEnum):
 CANONICAL = (Kind.NEW, Kind.UNCHANGED, Kind.CHANGED)
 """Verdicts of canonical pages."""
 
+COMPARED = (*CANONICAL, Kind.DUPLICATE)
+"""Verdicts of pages that were compared with others."""
+
 LEFT_ALONE = (Kind.NOT_HTML, Kind.UNJUDGED)
 """Verdicts of pages that pass untouched and are not stored."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from neardup.detection.detector import AGAIN
-from neardup.detection.verdict import CANONICAL, Kind
+from neardup.detection.verdict import COMPARED, Kind
 from neardup.errors import ConfigurationError, NeardupError
 from neardup.evaluation.folder import has_markup, in_half
 from neardup.evaluation.mistakes import diff, each_page_once
@@ -47,7 +47,6 @@ computed. So a name of many pages costs a bounded time a page.
 """
 
 _SETS_KEPT = 256
-_JUDGED = frozenset({Kind.DUPLICATE, *CANONICAL})
 
 
 class Judge(Protocol):
@@ -239,7 +238,7 @@ class _Run:
         verdict = detector.examine_html(path.as_uri(), data)
         if isinstance(detector, Corrector):
             detector.judge_again(AGAIN)
-        if verdict.kind not in _JUDGED:
+        if verdict.kind not in COMPARED:
             self.left_out["too_short" if verdict.kind is Kind.TOO_SHORT else "unjudged"] += 1
             return
         assert verdict.fingerprint is not None

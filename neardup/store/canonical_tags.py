@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from neardup.address import Address
-from neardup.detection.verdict import CANONICAL, Kind
+from neardup.detection.verdict import COMPARED
 from neardup.store.schema import duplicate_values, simhash_values
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _page, _relation = simhash_values.c, duplicate_values.c
 # By a subquery for each page: for a join, planners read the relations of all pages for each thousand.
 _canonical = select(_relation.actual_hash_id).where(_relation.duplicate_hash_id == _page.id).scalar_subquery()
 _cluster = func.coalesce(_canonical, _page.id).label("cluster")
-_IS_COMPARED = _page.kind.in_([*(kind.value for kind in CANONICAL), Kind.DUPLICATE.value])
+_IS_COMPARED = _page.kind.in_([kind.value for kind in COMPARED])
 
 
 class Says(StrEnum):

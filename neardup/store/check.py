@@ -22,7 +22,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from neardup.address import Address
 from neardup.detection.known_pages import PAGES_PER_CRAWL
 from neardup.detection.rule import Evidence
-from neardup.detection.verdict import CANONICAL, Kind
+from neardup.detection.verdict import CANONICAL, COMPARED, Kind
 from neardup.fingerprint.hamming import FINGERPRINT_BITS
 from neardup.store.page_links import are_damaged
 from neardup.store.schema import (
@@ -192,7 +192,6 @@ def _rule_keys_differ(rows: Sequence[Any]) -> Sequence[bool]:
 
 _KINDS = [kind.value for kind in Kind if kind is not Kind.NOT_HTML]
 _OF_THE_TEXT = (_page.hash_value, _page.weak_bits, _page.sketch, _page.text_digest)
-_CANONICAL_KINDS = [kind.value for kind in CANONICAL]
 _first_crawl = crawls.alias("first_crawl")
 
 INVARIANTS = (
@@ -228,7 +227,7 @@ INVARIANTS = (
     Invariant(
         "clusters are stars",
         "No canonical page of a relation is itself a duplicate, gone or too short.",
-        _relations(_canonical.kind).where(_canonical.kind.not_in(_CANONICAL_KINDS)),
+        _relations(_canonical.kind).where(_canonical.kind.not_in([kind.value for kind in CANONICAL])),
     ),
     Invariant(
         "distances are true",
@@ -263,7 +262,7 @@ INVARIANTS = (
         "Every canonical page and every duplicate has a fingerprint, its weak bits, a sketch and a digest.",
         select(_page.id, _page.kind).where(
             or_(*(column.is_(None) for column in _OF_THE_TEXT)),
-            _page.kind.in_([*_CANONICAL_KINDS, Kind.DUPLICATE.value]),
+            _page.kind.in_([kind.value for kind in COMPARED]),
         ),
     ),
     Invariant(
