@@ -21,6 +21,7 @@ from neardup.store.types import stored_host
 from neardup.web import html_report
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from neardup.store.store import Store
@@ -157,8 +158,7 @@ def _mirrors(store: Store, filters: reports.Filters, limit: int) -> list[Section
     found = mirrors_of(store).found
     if filters.host is not None:
         found = [mirror for mirror in found if mirror.is_of(filters.host)]
-    title = "Mirrors" if len(found) <= limit else f"Mirrors (the {limit} with most support, of {len(found)})"
-    return [mirrors.section(found[:limit], title)]
+    return [mirrors.section(found[:limit], _title("Mirrors", found, limit, "support"))]
 
 
 def _by_distance(found: list[reports.AtDistance]) -> Section:
@@ -223,12 +223,11 @@ def _evidence(found: list[reports.WithEvidence]) -> Section:
 
 
 def _crossings(name: str, title: str, column: str, crossings: list[reports.Crossing], limit: int) -> Section:
-    if len(crossings) > limit:
-        title += f" (the {limit} with most duplicates, of {len(crossings)})"
     rows = [
         (between.duplicates, between.site or "(files)", between.canonical_site or "(files)")
         for between in crossings[:limit]
     ]
+    title = _title(title, crossings, limit, "duplicates")
     return Section(name, title, ("duplicates", column, f"canonical_{column}"), rows)
 
 
@@ -252,11 +251,9 @@ def _canonical_tags(found: list[Tagged]) -> list[Section]:
 
 
 def _shares(name: str, title: str, column: str, shares: list[reports.Share], limit: int) -> Section:
-    if len(shares) > limit:
-        title += f" (the {limit} with most pages, of {len(shares)})"
     return Section(
         name,
-        title,
+        _title(title, shares, limit, "pages"),
         (column, *_SHARE),
         [(share.name or "(files)", *_values(share)) for share in shares[:limit]],
     )
@@ -264,11 +261,14 @@ def _shares(name: str, title: str, column: str, shares: list[reports.Share], lim
 
 def _parameters(parameters: list[url_shares.OfParameter], limit: int) -> list[Section]:
     """A section if any URL has a parameter."""
-    title = "By parameter of the URL"
-    if len(parameters) > limit:
-        title += f" (the {limit} with most duplicates, of {len(parameters)})"
+    title = _title("By parameter of the URL", parameters, limit, "duplicates")
     rows = [(of.host, of.share.name or "(none)", *_values(of.share)) for of in parameters[:limit]]
     return [Section("by_parameter", title, ("host", "parameter", *_SHARE), rows)] if rows else []
+
+
+def _title(title: str, found: Sequence[object], limit: int, most: str) -> str:
+    """The title of a section that shows so many of what was found at most, those with most of something."""
+    return title if len(found) <= limit else f"{title} (the {limit} with most {most}, of {len(found)})"
 
 
 def _values(share: reports.Share) -> tuple[int, int, int, float]:
