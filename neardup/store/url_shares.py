@@ -58,7 +58,7 @@ def by_url(connection: Connection, filters: Filters) -> ByUrl:
         )
         .where(filters.condition())
     )
-    # Beginnings of URLs are far fewer than URLs: only these are taken apart.
+    # Beginnings of URLs and names of parameters are far fewer than URLs: only these are kept.
     counted: _Counts = defaultdict(lambda: [0, 0])
     for url, relation in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
         counts = counted[_beginning(url), parameter_names(url)]
