@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neardup.cli import database
 from neardup.cli.arguments import count
 from neardup.cli.fetch import fetch
-from neardup.cli.output import complain, show_json, show_table
+from neardup.cli.output import FORMATS, Section, complain, show_sections
 from neardup.cli.progress import Progress, interruptible
 from neardup.cli.rules import stored_rule
 from neardup.detection.decisions import Decision
@@ -19,32 +19,42 @@ from neardup.errors import ConfigurationError, NeardupError
 from neardup.store import deciding, texts
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
     from typing import TextIO
 
     from neardup.fingerprint.reader import Reader
 
+_COLUMNS = (
+    "decision_id",
+    "decision",
+    "page_url",
+    "other_url",
+    "decided_by",
+    "decided_at",
+    "undone_by",
+    "note",
+)
 _LABELS = {Decision.SAME.value: 1, Decision.DIFFERENT.value: 0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = verbs.add_parser("list", help="decisions, newest first", description="Decisions, newest first.")
-    database.add_arguments(listing)
-    listing.add_argument("--format", choices=("table", "json"), default="table", help="default: table")
-    listing.add_argument("--limit", type=count, default=100, help="decisions shown (default: 100)")
+    database.add_arguments(parser)
+    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument("--limit", type=count, default=100, help="decisions shown (default: 100)")
+    verbs = parser.add_subparsers(dest="decisions_verb", metavar="VERB")
     undoing = verbs.add_parser(
         "undo", help="undo a decision", description="The page gets back the standing that it had."
     )
-    database.add_arguments(undoing)
-    undoing.add_argument("number", type=count, help="number of the decision, as list shows it")
+    database.add_arguments(undoing, default=argparse.SUPPRESS)
+    undoing.add_argument(
+        "decision", type=count, metavar="N", help="its number, as neardup decisions shows it"
+    )
     exporting = verbs.add_parser(
         "export",
         help="write the pairs that are the same or different as JSON lines",
         description="The texts are those that crawls kept, else those of the pages as they are now.",
     )
-    database.add_arguments(exporting)
+    database.add_arguments(exporting, default=argparse.SUPPRESS)
     exporting.add_argument("file", type=Path, help="a .jsonl file, for neardup evaluate")
     exporting.add_argument(
         "--private", action="store_true", help="fetch from private networks and files, too"
@@ -52,31 +62,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    {"list": _list, "undo": _undo, "export": _export}[arguments.action](arguments)
+    if arguments.decisions_verb == "undo":
+        _undo(arguments)
+    elif arguments.decisions_verb == "export":
+        _export(arguments)
+    else:
+        _list(arguments)
 
 
 def _list(arguments: argparse.Namespace) -> None:
     with database.open_store(database.read_options(arguments)) as store, store.looking() as connection:
         rows = deciding.listed(connection, limit=arguments.limit)
-    if arguments.format == "json":
-        show_json([asdict(row) for row in rows])
-        return
-    columns = ("number", "decision", "page", "other page", "by", "at", "undone by", "note")
-    show_table(
-        columns,
-        [
-            (
-                row.decision_id,
-                row.decision,
-                row.page_url,
-                row.other_url,
-                row.decided_by,
-                f"{row.decided_at:%Y-%m-%d %H:%M}",
-                row.undone_by,
-                row.note,
-            )
-            for row in rows
-        ],
+    if arguments.format == "table":
+        print(f"{store.location}\n")
+    show_sections(
+        [Section("decisions", "Decisions", _COLUMNS, [_values(row) for row in rows])], arguments.format
+    )
+
+
+def _values(row: deciding.DecisionRow) -> tuple[object, ...]:
+    return (
+        row.decision_id,
+        row.decision,
+        row.page_url,
+        row.other_url,
+        row.decided_by,
+        f"{row.decided_at:%Y-%m-%d %H:%M:%S}",
+        row.undone_by,
+        row.note,
     )
 
 
@@ -84,7 +97,7 @@ def _undo(arguments: argparse.Namespace) -> None:
     with database.open_store(database.read_options(arguments)) as store:
         rule, person = stored_rule(store), getpass.getuser()
         row = store.transact(
-            lambda connection: deciding.undo(connection, arguments.number, person=person, rule=rule)
+            lambda connection: deciding.undo(connection, arguments.decision, person=person, rule=rule)
         )
     print(f"decision {row.decision_id} ({row.decision}) is undone")
 

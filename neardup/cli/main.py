@@ -50,7 +50,7 @@ VERBS = {
     ),
     "decisions": Verb(
         "neardup.cli.decisions",
-        "decisions of people about pages: list and undo them, or export them as labelled pairs",
+        "decisions of people about pages: lists them; undo, and export as labelled pairs, are its verbs",
     ),
     "rethreshold": Verb(
         "neardup.cli.rethreshold",
