@@ -17,6 +17,7 @@ from neardup.errors import NeardupError
 from neardup.fingerprint import hamming
 from neardup.store import explore, figures, reports, url_shares
 from neardup.store.canonical_tags import Tagged, canonical_tags
+from neardup.store.endless_spaces import LeftSpace, endless_spaces
 from neardup.store.types import stored_host
 from neardup.web import html_report
 
@@ -113,6 +114,9 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         by_distance = _by_distance(reports.by_distance(connection, filters))
         is_whole = filters == reports.Filters()
         curve = figures.curve(connection) if is_whole else None
+        # Crawls keep no time of them.
+        is_of_all_times = filters.since is None and filters.until is None
+        spaces = endless_spaces(connection, host=filters.host) if is_of_all_times else []
     across_domains = reports.across_domains(across_hosts)
     return [
         _overview(overview, across_hosts, across_domains),
@@ -144,6 +148,7 @@ def _sections(store: Store, filters: reports.Filters, limit: int, *, by_rank: bo
         ),
         _clusters("clusters", "Clusters of highest PageRank" if by_rank else "Largest clusters", clusters),
         _clusters("flagged", "Flagged: duplicates at many addresses", flagged),
+        *_endless_spaces(spaces, limit),
         *soft_404s,
         *tags,
         *([] if curve is None else [_curve(curve)]),
@@ -234,6 +239,26 @@ def _crossings(name: str, title: str, column: str, crossings: list[reports.Cross
 def _clusters(name: str, title: str, clusters: list[reports.Cluster]) -> Section:
     rows = [(cluster.duplicates, cluster.canonical_url, cluster.example_url) for cluster in clusters]
     return Section(name, title, ("duplicates", "canonical_url", "example_url"), rows)
+
+
+def _endless_spaces(found: list[LeftSpace], limit: int) -> list[Section]:
+    """A section if crawls have left any."""
+    rows = [
+        (
+            left.space.host,
+            left.space.parameter,
+            left.space.canonical_url,
+            left.space.links,
+            left.crawl_id,
+            left.space.last_url,
+        )
+        for left in found[:limit]
+    ]
+    title = "Endless spaces whose links were followed no further"
+    if len(found) > limit:
+        title += f" (the {limit} of the newest crawls, of {len(found)})"
+    columns = ("host", "parameter", "copies_of", "links", "crawl", "last_url")
+    return [Section("endless_spaces", title, columns, rows)] if rows else []
 
 
 def _soft_404s(hosts: list[reports.Soft404s], limit: int) -> list[Section]:

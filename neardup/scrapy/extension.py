@@ -180,7 +180,12 @@ class NearDuplicates:
         assert response.request is not None
         name = self.predictions.copy_read(verdict, response.request.url, new_links)
         if name is not None and isinstance(response, HtmlResponse):
-            self.look_ahead.ask_for_values(response, name, self.predictions.settle)
+            self.look_ahead.ask_for_values(response, name, self._settle)
+
+    def _settle(self, url: str, name: str, *, makes_up_values: bool) -> None:
+        """Take note whether the parameter of a URL has other values whenever its page is asked for."""
+        if self.predictions.settle(url, name, makes_up_values=makes_up_values):
+            self.outcomes.parameter_exhausted(url, name)
 
     def _keep_order(self, counted: str) -> None:
         """Have no further request wait, because the spider limits the depth by what it counts."""

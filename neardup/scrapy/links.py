@@ -4,9 +4,10 @@ withheld.
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy import signals
 
@@ -131,6 +132,10 @@ def request_key(crawler: Crawler, request: Request) -> int:
     return int.from_bytes(fingerprinter.fingerprint(request)[:8], "big")
 
 
+Space: TypeAlias = int | tuple[str, str]
+"""What requests are withheld for: a cluster by its canonical page, or a host and a parameter."""
+
+
 class Links:
     """The requests of one crawl, as far as they come out of pages: which were deferred, which withheld, and
     what they led to.
@@ -156,7 +161,8 @@ class Links:
         self._passed_on: set[int] = set()
         self._deferred: dict[int, int] = {}
         """Clusters of the requests that are still waiting, and that no other page has led to."""
-        self._withheld: set[int] = set()
+        self._withheld: dict[int, Space] = {}
+        """Requests that no other page has led to, and why they are withheld."""
         self._held = HeldRequests()
         self._unheard = HeldRequests()
         """Those of pages that lost their items or callbacks, by what the pages are copies of."""
@@ -190,6 +196,10 @@ class Links:
         """Different requests that were withheld, and that no other page has led to."""
         return len(self._withheld)
 
+    def lost_by_space(self) -> Counter[Space]:
+        """How many of these each space has."""
+        return Counter(self._withheld.values())
+
     def is_new(self, fingerprint: int) -> bool:
         """Whether no page of this crawl has led to a request yet."""
         return fingerprint not in self._passed_on
@@ -198,7 +208,7 @@ class Links:
         """Note that a request goes its way: also one that is waiting, which Scrapy will not take twice."""
         self._deferred.pop(fingerprint, None)
         self._passed_on.add(fingerprint)
-        self._withheld.discard(fingerprint)
+        self._withheld.pop(fingerprint, None)
 
     def defer(self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int) -> None:
         """Have a request made last; among those that are deferred, what another page has led to comes last of
@@ -237,12 +247,12 @@ class Links:
         if waits:
             self.crawler.stats.inc_value("neardup/links_deferred")
 
-    def withhold(self, request: Request, fingerprint: int) -> None:
-        """Note that a request is not made because its page is a duplicate."""
+    def withhold(self, request: Request, fingerprint: int, space: Space) -> None:
+        """Note that a request is not made because its page is a duplicate, one of a space."""
         self.crawler.stats.inc_value("neardup/links_withheld")
         if fingerprint in self._passed_on:
             return
-        self._withheld.add(fingerprint)
+        self._withheld[fingerprint] = space
         if len(self.examples) < _EXAMPLES:
             self.examples.append(request.url)
 
@@ -351,15 +361,15 @@ class Links:
         cluster = self._deferred.get(fingerprint)
         if cluster is None or not self.endless.is_exhausted(cluster):
             return False
-        self.withhold_waiting(request)
+        self.withhold_waiting(request, cluster)
         return True
 
-    def withhold_waiting(self, request: Request) -> None:
-        """Note that a request that has waited is not made any more."""
+    def withhold_waiting(self, request: Request, space: Space) -> None:
+        """Note that a request that has waited is not made any more, because it is one of a space."""
         fingerprint = request_key(self.crawler, request)
         self._deferred.pop(fingerprint, None)
         self._passed_on.discard(fingerprint)
-        self.withhold(request, fingerprint)
+        self.withhold(request, fingerprint, space)
 
     def put_back(self, request: Request) -> None:
         """Note that a request that has left the queue enters it again."""
@@ -454,7 +464,7 @@ class PageLinks:
         assert verdict is not None
         cluster = links.endless.cluster_of(copy_of)
         if (links.action.withholds and not new) or links.endless.is_exhausted(cluster):
-            links.withhold(request, fingerprint)
+            links.withhold(request, fingerprint, cluster)
             links.hold(verdict, request, request.priority, Why.WITHHELD)
             self.withheld += 1
             return False

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.job import job_dir
 
+from neardup.address import host_of
 from neardup.detection.known_pages import NONE
 from neardup.detection.latest import keep_latest
 from neardup.detection.suspect_clusters import ClusterWatch
 from neardup.detection.verdict import LEFT_ALONE, Kind
 from neardup.scrapy import summary
 from neardup.scrapy.curve import Curve
+from neardup.store.endless_spaces import EndlessSpace, as_text
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.rule import Evidence
     from neardup.detection.verdict import Verdict
-    from neardup.scrapy.links import Links, PageLinks
+    from neardup.scrapy.links import Links, PageLinks, Space
     from neardup.scrapy.options import Options
     from neardup.scrapy.recording import Onlooker, Recorder
 
@@ -47,6 +49,15 @@ class _AsBefore(NamedTuple):
     repeated: bool
 
 
+class _Left(NamedTuple):
+    """An endless space, as :class:`neardup.store.endless_spaces.EndlessSpace` without its links."""
+
+    host: str
+    last_url: str
+    canonical_url: str | None = None
+    parameter: str | None = None
+
+
 class Outcomes:
     """The outcomes of one crawl, by the names of :mod:`neardup.scrapy.summary`."""
 
@@ -62,6 +73,8 @@ class Outcomes:
         self._flagged = 0
         self._doubtful: OrderedDict[int, _AsBefore] = OrderedDict()
         self._curve = Curve()
+        self._left: dict[Space, _Left] = {}
+        """The last page of each endless space that was left."""
 
     def count(self, stat: str, number: int = 1) -> None:
         """Count so many more of what a stat counts."""
@@ -169,15 +182,32 @@ class Outcomes:
         self._recorder.flag(cluster)
         pages = self._recorder.detector.pages
         (row,) = pages.rows_of_ids([cluster]).tolist()
+        canonical_url = None if row == NONE else pages.urls[row]
+        self._left[cluster] = _Left(host_of(response.url), response.url, canonical_url=canonical_url)
         logger.warning(
             "neardup: the near-duplicates of %(canonical)s have led to nothing new for so long"
             " (NEARDUP_ENDLESS_AFTER = %(limit)d) that their links are followed no further."
             " Is it an endless calendar? Does the site hand out ever new addresses? The last page: %(url)s",
             {
-                "canonical": f"page {cluster}" if row == NONE else pages.urls[row],
+                "canonical": canonical_url or f"page {cluster}",
                 "limit": self._options.endless_after,
                 "url": response.url,
             },
+            extra={"spider": self._crawler.spider},
+        )
+
+    def parameter_exhausted(self, url: str, name: str) -> None:
+        """Count, log and keep a parameter that makes copies without end on the host of a URL, that of the
+        last page.
+        """
+        self.count("neardup/exhausted")
+        host = host_of(url)
+        self._left[host, name] = _Left(host, url, parameter=name)
+        logger.warning(
+            "neardup: %(host)s hands out new values of the parameter %(name)r on each page, and for long they"
+            " have led to copies only (NEARDUP_ENDLESS_AFTER). No more of such copies are requested. The last"
+            " page: %(url)s",
+            {"host": host, "name": name, "url": url},
             extra={"spider": self._crawler.spider},
         )
 
@@ -248,11 +278,13 @@ class Outcomes:
             extra={"spider": self._crawler.spider},
         )
 
-    def counts(self) -> dict[str, int | str]:
+    def counts(self) -> dict[str, int | str | None]:
         """What the ``crawls`` table keeps of the crawl, which ends."""
         self.update_stats()
         counts = summary.counts_of_crawl(self._crawler.stats.get_stats())
-        return {**counts, "curve": json.dumps(self._curve.points)}
+        links = self._links.lost_by_space()
+        left = (EndlessSpace(links=links[space], **left._asdict()) for space, left in self._left.items())
+        return {**counts, "curve": json.dumps(self._curve.points), "endless_spaces": as_text(left)}
 
     def update_stats(self) -> None:
         """Set the stats that are sums kept elsewhere."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from neardup.detection.verdict import Verdict
+    from neardup.scrapy.links import Space
     from neardup.text.declared import Declared
     from neardup.urls.effects import Effects
     from neardup.urls.learner import Learner
@@ -118,8 +119,8 @@ class Predictions:
         self._links = LinksOfDuplicates()
         self._absent = AbsentPages()
         self._endless = EndlessCopies(endless_after)
-        self.withheld: Callable[[Request], None] | None = None
-        """Called with a request that is not made, because it is one of an endless space."""
+        self.withheld: Callable[[Request, Space], None] | None = None
+        """Called with a request that is not made, because it is one of an endless space, and that space."""
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
         self._outdated: Counter[tuple[int, int]] = Counter()
@@ -387,26 +388,18 @@ class Predictions:
             return None
         return prediction.rule.value if prediction.rule.slot is Slot.PARAMETER else None
 
-    def settle(self, url: str, name: str, *, makes_up_values: bool) -> None:
-        """Take a parameter for endless on the host of a URL, or for one that ends."""
+    def settle(self, url: str, name: str, *, makes_up_values: bool) -> bool:
+        """Take a parameter for endless on the host of a URL, or for one that ends; whether it is endless."""
         host = host_of(url)
         self._endless.settle(host, name, makes_up_values=makes_up_values)
-        if self._endless.is_endless(host, name):
-            self._count("neardup/exhausted")
-            logger.warning(
-                "neardup: %(host)s hands out new values of the parameter %(name)r on each page, and for long"
-                " they have led to copies only (NEARDUP_ENDLESS_AFTER). No more of such copies are"
-                " requested. The last page: %(url)s",
-                {"host": host, "name": name, "url": url},
-                extra={"spider": self.crawler.spider},
-            )
+        return self._endless.is_endless(host, name)
 
     def _withhold_if_endless(self, request: Request, prediction: Prediction) -> None:
         """Raise IgnoreRequest if a request, whose page surely is a copy, is one of an endless space."""
         name = self._varies(prediction)
         if name is not None and self._endless.is_endless(host_of(request.url), name):
             if self.withheld is not None:
-                self.withheld(request)
+                self.withheld(request, (host_of(request.url), name))
             raise _ignored(request, f"one more of the copies that the parameter {name!r} makes without end")
 
     def corrected(self, verdict: Verdict) -> None:

@@ -135,7 +135,7 @@ class Recorder:
         """Take over no more of other crawls between the pages of this one."""
         await self.other_crawls.stop()
 
-    def close(self, reason: str, counts: Callable[[], Mapping[str, int | str]]) -> None:
+    def close(self, reason: str, counts: Callable[[], Mapping[str, int | str | None]]) -> None:
         """Store what is still waiting and the end of the crawl; StoreError says what could not be stored.
 
         Runs in a thread: the database may be slow. ``counts`` is called when all has been stored.
@@ -281,7 +281,7 @@ class Onlooker:
     async def stop(self) -> None:
         pass
 
-    def close(self, reason: str, counts: Callable[[], Mapping[str, int | str]]) -> None:
+    def close(self, reason: str, counts: Callable[[], Mapping[str, int | str | None]]) -> None:
         if self.detector.recall is not None:
             self.detector.recall.close()
 

@@ -45,7 +45,7 @@ VERSION_TABLE = "neardup_alembic_version"
 has one.
 """
 
-REVISION = "0008"
+REVISION = "0009"
 """The newest migration; its tables are those below."""
 
 metadata = MetaData(
@@ -78,6 +78,7 @@ crawls = Table(
     Column("shared", SmallInteger, nullable=False),
     Column("reconciled_batches", Integer, nullable=False),
     Column("curve", Text),
+    Column("endless_spaces", LONG_TEXT),
 )
 
 simhash_values = Table(

@@ -242,8 +242,8 @@ class Store:
 
         return self.transact(work)
 
-    def finish_crawl(self, crawl_id: int, *, reason: str, counts: Mapping[str, int | str]) -> None:
-        """Record the end of a crawl, all of which is stored, and its sums and its curve, by the names of the
+    def finish_crawl(self, crawl_id: int, *, reason: str, counts: Mapping[str, int | str | None]) -> None:
+        """Record the end of a crawl, all of which is stored, and what is kept of it, by the names of the
         columns of ``crawls``.
 
         From now on other crawls see its pages.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from neardup.address import host_of
 from neardup.store import figures, reports, url_shares
 from neardup.store.canonical_tags import Tagged, canonical_tags
+from neardup.store.endless_spaces import LeftSpace, endless_spaces
 from neardup.store.reports import Filters
 from neardup.store.types import stored_host
 from neardup.store.url_rules import BY_HAND, stored_rules
@@ -108,6 +109,7 @@ class Summary:
     curve: figures.Curve | None
     clusters: list[reports.Cluster]
     flagged: list[reports.Cluster]
+    endless_spaces: Part[LeftSpace]
     soft_404s: Part[reports.Soft404s]
     canonical_tags: list[Tagged]
     across_hosts: Part[reports.Crossing]
@@ -119,14 +121,16 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """The pages of a host, how many of them are soft 404s, its folders with most pages, and its parameters
-    with most duplicates.
+    """The pages of a host, how many of them are soft 404s, and its endless spaces.
+
+    Of its folders those with most pages, of its parameters those with most duplicates.
     """
 
     pages: reports.Share
     soft_404s: int
     folders: Part[reports.Share]
     parameters: Part[reports.Share]
+    endless_spaces: Part[LeftSpace]
 
 
 def summarise(
@@ -145,6 +149,7 @@ def summarise(
         newest, new_count, new_pages = counted("new pages", lambda on: figures.new_pages(on, limit=ROWS))
         days = counted("days", figures.by_day)
         soft_404s = counted("soft 404s", lambda on: reports.soft_404s(on, _ALL))
+        left = counted("endless spaces", endless_spaces)
         summary = Summary(
             location=store.location,
             made_at=datetime.now(UTC),
@@ -165,6 +170,7 @@ def summarise(
             curve=counted("requests", figures.curve),
             clusters=counted("largest clusters", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS)),
             flagged=counted("flags", lambda on: reports.largest_clusters(on, _ALL, limit=ROWS, flagged=True)),
+            endless_spaces=_first(left),
             soft_404s=_first(soft_404s),
             canonical_tags=counted("canonical tags", lambda on: canonical_tags(on, _ALL)),
             across_hosts=_first(across_hosts),
@@ -173,15 +179,19 @@ def summarise(
             newest_crawl=newest,
             new_pages=Part(new_pages, new_count),
         )
-    return summary, _of_hosts(hosts, by_url, soft_404s)
+    return summary, _of_hosts(hosts, by_url, soft_404s, left)
 
 
 def _of_hosts(
-    hosts: Sequence[reports.Share], by_url: url_shares.ByUrl, soft_404s: Sequence[reports.Soft404s]
+    hosts: Sequence[reports.Share],
+    by_url: url_shares.ByUrl,
+    soft_404s: Sequence[reports.Soft404s],
+    left: Sequence[LeftSpace],
 ) -> dict[str, HostFigures]:
     missing = {found.host: found.pages for found in soft_404s}
     folders = _parts_of_hosts((stored_host(host_of(folder.name)), folder) for folder in by_url.folders)
     parameters = _parts_of_hosts((of.host, of.share) for of in by_url.parameters)
+    spaces = _parts_of_hosts((stored_host(one.space.host), one) for one in left)
     nothing: Part[reports.Share] = Part((), 0)
     return {
         share.name: HostFigures(
@@ -189,16 +199,17 @@ def _of_hosts(
             missing.get(share.name, 0),
             folders.get(share.name, nothing),
             parameters.get(share.name, nothing),
+            spaces.get(share.name, Part((), 0)),
         )
         for share in hosts
     }
 
 
-def _parts_of_hosts(shares: Iterable[tuple[str, reports.Share]]) -> dict[str, Part[reports.Share]]:
-    """The first shares of each host, in their order."""
-    of_hosts: dict[str, list[reports.Share]] = defaultdict(list)
-    for host, share in shares:
-        of_hosts[host].append(share)
+def _parts_of_hosts(rows: Iterable[tuple[str, _Row]]) -> dict[str, Part[_Row]]:
+    """The first rows of each host, in their order."""
+    of_hosts: dict[str, list[_Row]] = defaultdict(list)
+    for host, row in rows:
+        of_hosts[host].append(row)
     return {host: Part(found[:OF_A_HOST], len(found)) for host, found in of_hosts.items()}
 
 

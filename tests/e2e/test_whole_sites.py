@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from neardup.address import host_of
+from neardup.store.endless_spaces import endless_spaces
+from neardup.store.store import Store
 from tests.support.sites import items, spiders
 from tests.support.sites.chains import (
     Album,
@@ -264,6 +267,11 @@ class TestEndlessSpaces:
 
         assert done.stats["finish_reason"] == "finished"
         assert done.found == site.keys
+        with Store.open(addon["NEARDUP_DATABASE_URL"], scheme=None) as store, store.reading() as connection:
+            (left,) = [left.space for left in endless_spaces(connection) if left.space.parameter]
+        assert (left.host, left.parameter, left.canonical_url) == (host_of(served.url), "sid", None)
+        assert "?sid=" in left.last_url
+        assert 0 < left.links <= done.stats["neardup/lost_candidates"]
 
     def test_never_if_the_setting_is_zero(self, addon: dict[str, Any]) -> None:
         site = BeyondTheLast(25)

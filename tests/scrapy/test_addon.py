@@ -20,11 +20,12 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from neardup import get_verdict, native
-from neardup.address import Address
+from neardup.address import Address, host_of
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismatch
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.options import SETTINGS, data_folder
+from neardup.store.endless_spaces import EndlessSpace, endless_spaces
 from neardup.store.store import Store
 from tests.support.crawling import Page, Site, crawl
 from tests.support.places import ROOT
@@ -416,11 +417,22 @@ class TestSettings:
             site.add(f"/{month}m", f"{WORDS} month {month}", f"/{month + 1}m")
 
         short = crawl(LinkSpider, settings | {"NEARDUP_ENDLESS_AFTER": "10"}, start=f"{site.url}/0m")
+        url = settings["NEARDUP_DATABASE_URL"]
         settings["NEARDUP_DATABASE_URL"] += ".other"
         never = crawl(LinkSpider, settings | {"NEARDUP_ENDLESS_AFTER": 0}, start=f"{site.url}/0m")
 
         assert short.neardup("pages") < 25
         assert (short.neardup("exhausted"), short.neardup("lost_candidates")) == (1, 1)
+        with Store.open(url, scheme=None) as store, store.reading() as connection:
+            (left,) = endless_spaces(connection)
+        last_url = f"{site.url}/{short.neardup('pages') - 1}m"
+        assert left.space == EndlessSpace(
+            host=host_of(site.url),
+            canonical_url=f"{site.url}/0m",
+            parameter=None,
+            links=1,
+            last_url=last_url,
+        )
         assert never.neardup("pages") == 40
 
     def test_environment_names_the_database(

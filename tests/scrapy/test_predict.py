@@ -18,7 +18,7 @@ from scrapy.http import FormRequest, HtmlResponse, Request
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from neardup.address import Address
+from neardup.address import Address, host_of
 from neardup.detection.endless import EndlessWatch
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
@@ -158,8 +158,8 @@ class TestEndlessCopies:
 
     def test_are_left(self) -> None:
         of = predictions(endless_after=50)
-        left: list[str] = []
-        of.withheld = lambda request: left.append(request.url)
+        left: list[tuple[str, Any]] = []
+        of.withheld = lambda request, space: left.append((request.url, space))
         of.observe(verdict(f"{SITE}/first", page_id=1_000))
         self.read(of, 40 * 8 + 149)
         put_back(of.look_at(link()))
@@ -168,8 +168,7 @@ class TestEndlessCopies:
 
         with pytest.raises(IgnoreRequest, match="without end"):
             of.look_at(link())
-        assert left == [KNOWN]
-        assert of.crawler.stats.get_value("neardup/exhausted") == 1
+        assert left == [(KNOWN, (host_of(SITE), "sid"))]
         assert of.look_at(link(f"{SITE}/other")) is None  # no copy, as far as is known
 
     def test_are_requested_again_when_a_page_is_new(self) -> None:

@@ -16,6 +16,7 @@ from neardup.cli.main import main
 from neardup.detection.rule import Rule
 from neardup.errors import ConfigurationError
 from neardup.fingerprint.scheme import Scheme
+from neardup.store.endless_spaces import EndlessSpace, as_text
 from neardup.store.reports import Share
 from neardup.store.store import Store
 from neardup.store.summary import summarise
@@ -153,6 +154,47 @@ def test_canonical_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str], stor
     assert json.loads(capsys.readouterr().out)["canonical_tags"] == [says | urls]
     assert main(["report", "--database", database, "--until", "2020-01-01"]) == 0
     assert "Canonical tags" not in capsys.readouterr().out
+
+
+def test_endless_spaces(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: Store) -> None:
+    assert "Endless spaces" not in report_of(store, tmp_path)
+    left = [
+        EndlessSpace(
+            host="a.example", canonical_url=HOSTILE, parameter=None, links=2, last_url="http://a.example/9"
+        ),
+        EndlessSpace(
+            host="b.example", canonical_url=None, parameter="<b>", links=1, last_url="http://b.example/?<b>=9"
+        ),
+        EndlessSpace(
+            host="c.example", canonical_url=None, parameter=None, links=0, last_url="http://c.example/9"
+        ),
+    ]
+    crawl_id = store.begin_crawl(spider="s", settings={})
+    write(store, page(1, "http://a.example/1"), page(2, "http://b.example/1"), crawl=crawl_id)
+    store.finish_crawl(crawl_id, reason="finished", counts={"endless_spaces": as_text(left)})
+    text = report_of(store, tmp_path)
+    _, of_hosts = summarise(store, Rule(7))
+    store.close()
+
+    assert [row.space for row in of_hosts["b.example"].endless_spaces.rows] == left[1:2]
+    assert asks_for_nothing(text)
+    for told in ("the parameter <code><bdi>&lt;b&gt;</bdi></code>", "a page that was forgotten"):
+        assert f"<td>{told}</td>" in text
+    database = f"sqlite:///{tmp_path}/n.db"
+    assert main(["report", "--database", database, "--host", "b.example", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["endless_spaces"]
+    assert row == {
+        "host": "b.example",
+        "parameter": "<b>",
+        "copies_of": None,
+        "links": 1,
+        "crawl": crawl_id,
+        "last_url": "http://b.example/?<b>=9",
+    }
+    assert main(["report", "--database", database, "--limit", "1"]) == 0
+    assert "no further (the 1 of the newest crawls, of 3)" in capsys.readouterr().out
+    assert main(["report", "--database", database, "--since", "2020-01-01"]) == 0
+    assert "Endless spaces" not in capsys.readouterr().out
 
 
 def test_of_an_empty_store(store: Store, tmp_path: Path) -> None:

@@ -16,7 +16,16 @@ from neardup.cli.main import main
 from neardup.collection import rethreshold
 from neardup.collection.lookup import Checked, Resemblance
 from neardup.collection.mirrors import Mirror
-from neardup.store import canonical_tags, deciding, explore, figures, reports, summary, url_shares
+from neardup.store import (
+    canonical_tags,
+    deciding,
+    endless_spaces,
+    explore,
+    figures,
+    reports,
+    summary,
+    url_shares,
+)
 from neardup.store.cluster_table import ClusterTable
 from neardup.store.explore import Order
 from neardup.store.schema import crawls, page_ranks, simhash_values
@@ -415,7 +424,16 @@ def test_manual_describes_the_json_of_every_view() -> None:
     shown = {pkgutil.resolve_name(name) for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)}
 
     assert rows == list(_LOOKING)
-    of_the_store = (explore, summary, reports, url_shares, canonical_tags, figures, deciding)
+    of_the_store = (
+        explore,
+        summary,
+        reports,
+        url_shares,
+        canonical_tags,
+        endless_spaces,
+        figures,
+        deciding,
+    )
     every = {
         one
         for module in (*of_the_store, checking, rethreshold)
