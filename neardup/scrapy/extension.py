@@ -21,12 +21,13 @@ from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
-from neardup.scrapy import left_out
+from neardup.scrapy import left_out, made_before
 from neardup.scrapy.had import Had
 from neardup.scrapy.host_ips import HostIpRecord
 from neardup.scrapy.links import AUDITED, is_start_page
 from neardup.scrapy.look_ahead import LookAhead
 from neardup.scrapy.loop import run_in_thread, sleep, wake
+from neardup.scrapy.made_before import MadeBefore
 from neardup.scrapy.options import Action, Options, Predict, WhenUnavailable, is_enabled
 from neardup.scrapy.outcomes import Outcomes
 from neardup.scrapy.page_links import PageLinkRecord
@@ -450,6 +451,8 @@ class NearDuplicates:
         self.recorder.start()
         # With a job directory, Scrapy has given the spider its state by now.
         self.predictions.go_on(getattr(spider, "state", {}))
+        made = made_before.take(self.crawler)
+        self.policy.links.released, self.predictions.outdated = made.released, made.outdated
         self._queue(left_out.take(self.crawler))
 
     def spider_idle(self, spider: Spider) -> None:
@@ -478,6 +481,8 @@ class NearDuplicates:
         if reason != "finished":
             # What is doubtful is not judged again in the next run, which has not read these pages.
             left_out.keep(self.crawler, [*self._too_late, *self.policy.links.unheard()])
+            made = MadeBefore(self.policy.links.released, self.predictions.outdated)
+            made_before.keep(self.crawler, made)
         await self.recorder.stop()
         try:
             await run_in_thread(lambda: self.recorder.close(reason, self.outcomes.counts))

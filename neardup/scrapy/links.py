@@ -178,7 +178,7 @@ class Links:
         """Pages by id that were fetched again, because their items were dropped in error, or without being
         sure.
         """
-        self._released: set[int] = set()
+        self.released: set[int] = set()
         """Requests that were made after all, while their deferred copies are in the queue."""
 
     @property
@@ -324,7 +324,7 @@ class Links:
         self.crawler.stats.inc_value("neardup/links_undeferred")
         if fingerprint in self._queued:
             self._queued.discard(fingerprint)
-            self._released.add(fingerprint)
+            self.released.add(fingerprint)
         if request.url in self.examples:
             self.examples.remove(request.url)
         self.pass_on(fingerprint)
@@ -346,9 +346,9 @@ class Links:
             self._watch_queue()  # it may have been deferred in an earlier run, and be put back
         fingerprint = request_key(self.crawler, request)
         self._queued.discard(fingerprint)
-        if fingerprint not in self._released:
+        if fingerprint not in self.released:
             return False
-        self._released.discard(fingerprint)
+        self.released.discard(fingerprint)
         return True
 
     def is_withheld_now(self, request: Request) -> bool:

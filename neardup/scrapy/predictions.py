@@ -123,7 +123,7 @@ class Predictions:
         """Called with a request that is not made, because it is one of an endless space, and that space."""
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
-        self._outdated: Counter[tuple[int, int]] = Counter()
+        self.outdated: Counter[tuple[int, float]] = Counter()
         """How many copies of a request, by its key and their band, are in the queue although another copy was
         put into an earlier band. A request that came forward may be put back, and come forward once more.
         """
@@ -215,9 +215,9 @@ class Predictions:
         key = request_key(self.crawler, request) if band else 0
         # Also if it is outdated: of two copies in one band either may come first, and the other is then made.
         self._deferred.pop(key)
-        if outdated := self._outdated.pop((key, band), 0):
+        if outdated := self.outdated.pop((key, band), 0):
             if outdated > 1:
-                self._outdated[key, band] = outdated - 1
+                self.outdated[key, band] = outdated - 1
             raise _ignored(request, "its copy in the queue has come earlier")
         if self._ends(band):
             return self._in_band(request, band, band)
@@ -471,7 +471,7 @@ class Predictions:
             earlier = self._band_of(request, prediction)
             if earlier >= band:
                 continue
-            self._outdated[key, band] += 1
+            self.outdated[key, band] += 1
             self._deferred.pop(key)
             again = self._in_band(request, band, earlier)
             if prediction is not None:

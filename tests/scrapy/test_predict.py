@@ -23,6 +23,7 @@ from neardup.detection.endless import EndlessWatch
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.errors import ConfigurationError
+from neardup.scrapy import made_before
 from neardup.scrapy import predictions as module
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.links import (
@@ -841,6 +842,8 @@ class TestWholeSites:
         asked = {request.target for request in without.requests}
         assert runs >= 2
         assert set(made) <= asked
+        assert len(made) == len(set(made)) + runs - 1  # each run begins with the start page
+        assert not (tmp_path / "job" / made_before.FILE).exists()
         if predict == "defer":
             assert deferred > 0
             assert set(made) == asked
