@@ -34,6 +34,11 @@ logger = logging.getLogger(__name__)
 _MOST_FLAGS_TOLD = 5
 """Pages with duplicates at many addresses that are warned of: a crawl of many hosts has one on each."""
 
+_MOST_SPACES_TOLD = 5
+"""Endless spaces that are warned of: a site with a calendar for each of its parts has many."""
+
+_NOT_LOGGED = " (further ones are not logged, but listed by neardup report)"
+
 _NOT_TOLD = " (further ones are not logged, but flagged in neardup report)"
 
 _MOST_DOUBTFUL = 100_000
@@ -175,41 +180,46 @@ class Outcomes:
             )
 
     def exhausted(self, cluster: int, response: Response) -> None:
-        """Count, log and flag a canonical page whose duplicates have led to nothing new for too long; the
-        last such page is named.
+        """Leave the space of a canonical page, and flag the page: its duplicates have led to nothing new for
+        too long. ``response`` is the last of them.
         """
-        self.count("neardup/exhausted")
         self._recorder.flag(cluster)
         pages = self._recorder.detector.pages
         (row,) = pages.rows_of_ids([cluster]).tolist()
         canonical_url = None if row == NONE else pages.urls[row]
-        self._left[cluster] = _Left(host_of(response.url), response.url, canonical_url=canonical_url)
-        logger.warning(
-            "neardup: the near-duplicates of %(canonical)s have led to nothing new for so long"
-            " (NEARDUP_ENDLESS_AFTER = %(limit)d) that their links are followed no further."
-            " Is it an endless calendar? Does the site hand out ever new addresses? The last page: %(url)s",
-            {
-                "canonical": canonical_url or f"page {cluster}",
-                "limit": self._options.endless_after,
-                "url": response.url,
-            },
-            extra={"spider": self._crawler.spider},
+        self._leave(
+            cluster,
+            _Left(host_of(response.url), response.url, canonical_url=canonical_url),
+            "neardup: the near-duplicates of %(what)s have led to nothing new for so long"
+            f" (NEARDUP_ENDLESS_AFTER = {self._options.endless_after}) that their links are followed no"
+            " further. Is it an endless calendar? Does the site hand out ever new addresses? The last page:"
+            " %(url)s%(more)s",
+            canonical_url or f"page {cluster}",
         )
 
     def parameter_exhausted(self, url: str, name: str) -> None:
-        """Count, log and keep a parameter that makes copies without end on the host of a URL, that of the
-        last page.
-        """
-        self.count("neardup/exhausted")
+        """Leave the space that a parameter makes on the host of a URL, that of the last page."""
         host = host_of(url)
-        self._left[host, name] = _Left(host, url, parameter=name)
-        logger.warning(
-            "neardup: %(host)s hands out new values of the parameter %(name)r on each page, and for long they"
-            " have led to copies only (NEARDUP_ENDLESS_AFTER). No more of such copies are requested. The last"
-            " page: %(url)s",
-            {"host": host, "name": name, "url": url},
-            extra={"spider": self._crawler.spider},
+        self._leave(
+            (host, name),
+            _Left(host, url, parameter=name),
+            "neardup: the site hands out new values of %(what)s on each page, and for long they have led to"
+            " copies only (NEARDUP_ENDLESS_AFTER). No more of such copies are requested. The last page:"
+            " %(url)s%(more)s",
+            f"the parameter {name!r}",
         )
+
+    def _leave(self, space: Space, left: _Left, message: str, what: str) -> None:
+        """Count, keep and log a space that is left; of many spaces, the first ones are logged."""
+        self.count("neardup/exhausted")
+        self._left[space] = left
+        if len(self._left) <= _MOST_SPACES_TOLD:
+            more = _NOT_LOGGED if len(self._left) == _MOST_SPACES_TOLD else ""
+            logger.warning(
+                message,
+                {"what": what, "url": left.last_url, "more": more},
+                extra={"spider": self._crawler.spider},
+            )
 
     def links_withheld(self, links: PageLinks, verdict: Verdict | None) -> None:
         """Have it stored how many links of a page were not followed."""

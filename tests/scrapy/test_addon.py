@@ -435,6 +435,29 @@ class TestSettings:
         )
         assert never.neardup("pages") == 40
 
+    def test_the_first_endless_spaces_are_warned_of(
+        self, site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        rooms = ["north", "east", "south", "west", "upper", "lower", "middle"]
+        site.add("/", f"{WORDS} all rooms", *(f"/{room}/0m" for room in rooms))
+        for room in rooms:
+            words = " ".join(f"{room}{word}" for word in WORDS.split())
+            for month in range(30):
+                site.add(f"/{room}/{month}m", f"{words} month {month}", f"/{room}/{month + 1}m")
+        with caplog.at_level(logging.WARNING):
+            done = crawl(LinkSpider, settings | {"NEARDUP_ENDLESS_AFTER": "10"}, start=f"{site.url}/")
+
+        told = [record.getMessage() for record in caplog.records if "led to nothing new" in record.message]
+        assert done.neardup("exhausted") == len(rooms)
+        assert len(told) == 5
+        assert ["listed by neardup report" in message for message in told] == [False] * 4 + [True]
+        with (
+            Store.open(settings["NEARDUP_DATABASE_URL"], scheme=None) as store,
+            store.reading() as connection,
+        ):
+            left = {left.space.canonical_url for left in endless_spaces(connection)}
+        assert left == {f"{site.url}/{room}/0m" for room in rooms}
+
     def test_environment_names_the_database(
         self, small_site: Site, settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
