@@ -59,7 +59,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from neardup.address import host_of
 from neardup.detection.page_numbers import (
     changed,
-    is_number,
     numbers_beside,
     numbers_of,
     without_dates,
@@ -296,11 +295,12 @@ class EndlessWatch:
         second answer leaves out the numbers of the page's URL as well.
         """
         said = without_dates(found, self._made_up_on(url))
-        numbers, beside = numbers_beside(said), numbers_beside(said, url)
+        numbers = numbers_beside(said)
+        beside = numbers_beside(numbers, url)
         # The same hours of a day are others beside the URL of the fifth of May and that of the fourth.
         beside_url = cluster.add([hash(numbers)]) and bool(beside)
         beside_url = beside_url and (beside == numbers or cluster.add([hash(beside)]))
-        own = cluster.add(_phrases_with_numbers(said)) or beside_url
+        own = cluster.add(_phrases_with(numbers, said)) or beside_url
         cluster.with_numbers += own
         cluster.to_ask = None
         if own and cluster.with_numbers >= (cluster.ask_after or _FIRST_ASKED * self.limit):
@@ -476,9 +476,10 @@ def _phrases_without_numbers(found: list[str]) -> Iterable[int]:
     return _phrases(without_numbers(found), _PHRASE)
 
 
-def _phrases_with_numbers(said: list[str]) -> Iterable[int]:
-    """Hashes of two words in a row with a number among them."""
-    return [hash(pair) for pair in pairwise(said) if is_number(pair[0]) or is_number(pair[1])]
+def _phrases_with(numbers: Iterable[str], said: list[str]) -> Iterable[int]:
+    """Hashes of two words in a row with one of the numbers among them."""
+    among = set(numbers)
+    return [hash(pair) for pair in pairwise(said) if pair[0] in among or pair[1] in among]
 
 
 def _phrases(found: list[str], width: int) -> Iterable[int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from neardup.text.headline import date_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 _NUMBER = re.compile("[0-9]+")
 _TOKEN = re.compile("[0-9A-Za-z]+")
@@ -41,7 +41,7 @@ Numbers = dict[Place, list[str]]
 """The numbers of a page by their places. Each number has two: one before and one after."""
 
 
-def is_number(word: str) -> bool:
+def _is_number(word: str) -> bool:
     """Whether a word has a digit."""
     # Most words are letters only. To ask for those first takes a fourth of the time.
     return not word.isalpha() and any(map(str.isdigit, word))
@@ -54,7 +54,7 @@ def numbers_of(found: list[str]) -> Numbers:
     {('is', 0): ['10'], ('now', -2): ['10'], ('is', 1): ['05'], ('now', -1): ['05']}
     """
     numbers: Numbers = defaultdict(list)
-    for row in _rows(found, _numbers_among(found)):
+    for row in _rows(found, numbers_among(found)):
         for index, *places in _places_in(row, found):
             for place in places:
                 numbers[place].append(found[index])
@@ -85,7 +85,7 @@ def without_dates(found: list[str], made_up: Collection[Place]) -> list[str]:
 
     A row of numbers that counts up has the days of a month, with the numbers of the weeks between.
     """
-    said, numbers = list(found), _numbers_among(found)
+    said, numbers = list(found), numbers_among(found)
     for index in _in_dates(found, numbers):
         said[index] = ""
     for row in _rows(found, numbers):
@@ -104,7 +104,7 @@ def without_numbers(found: list[str]) -> list[str]:
     >>> without_numbers(["may", "we", "meet", "on", "friday", "2", "may"])
     ['may', 'we', 'meet', 'on', '', '', '']
     """
-    said, numbers = list(found), _numbers_among(found)
+    said, numbers = list(found), numbers_among(found)
     dated = numbers | date_words().intersection(found)
     for is_dated, row in groupby(range(len(found)), lambda at: found[at] in dated):
         indices = list(row) if is_dated else []
@@ -114,7 +114,7 @@ def without_numbers(found: list[str]) -> list[str]:
     return said
 
 
-def numbers_beside(said: list[str], url: str = "") -> tuple[str, ...]:
+def numbers_beside(said: Sequence[str], url: str = "") -> tuple[str, ...]:
     """The numbers among words that do not stand in a URL.
 
     >>> numbers_beside(["day", "05", "rain", "12"], "http://a.example/day/5")
@@ -122,7 +122,8 @@ def numbers_beside(said: list[str], url: str = "") -> tuple[str, ...]:
     """
     in_tokens = [_NUMBER.findall(token) for token in _TOKEN.findall(url)]
     of_url = {number.lstrip("0") for token in in_tokens if len(token) <= _MOST_OF_TOKEN for number in token}
-    return tuple(word for word in said if is_number(word) and word.lstrip("0") not in of_url)
+    numbers = numbers_among(said)
+    return tuple(word for word in said if word in numbers and word.lstrip("0") not in of_url)
 
 
 def _rows(found: list[str], numbers: set[str]) -> Iterator[list[int]]:
@@ -168,6 +169,6 @@ def _in_dates(found: list[str], numbers: set[str]) -> Iterator[int]:
                 yield index + step * away
 
 
-def _numbers_among(found: list[str]) -> set[str]:
+def numbers_among(found: Iterable[str]) -> set[str]:
     """Which words are numbers; a page says most of its words several times."""
-    return {word for word in set(found) if is_number(word)}
+    return {word for word in set(found) if _is_number(word)}

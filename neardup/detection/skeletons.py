@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from neardup.address import host_of
 from neardup.detection.latest import keep_latest
-from neardup.detection.page_numbers import is_number, without_dates
+from neardup.detection.page_numbers import numbers_among, without_dates
 from neardup.text.headline import DATE_OR_NUMBER, date_words
 from neardup.text.words import words
 
@@ -68,7 +68,8 @@ class Skeletons:
         if of_shape <= ENOUGH:
             return False
         said = _but_for_dates(text(), made_up)
-        skeleton = tuple(word for word in said if not is_number(word))
+        numbers = numbers_among(said)
+        skeleton = tuple(word for word in said if word not in numbers)
         of_skeleton = _count(self._skeletons, hash((host_of(url), skeleton)))
         key = hash((host_of(url), said))
         first = self._said.get(key, page_id)
