@@ -46,7 +46,7 @@ def large_cluster(folder: Path) -> str:
         connection.create_function("key_of", 1, lambda page: key_of(page.encode()), deterministic=True)
         connection.execute(
             "INSERT INTO crawls"
-            " VALUES (1, 'made', ?, ?, 'finished', ?, '{}', ?, 1, ?, 0, 0, 1, 1, 1, 1, 0, NULL)",
+            " VALUES (1, 'made', ?, ?, 'finished', ?, '{}', ?, 1, ?, 0, 0, 1, 1, 1, 1, 0, NULL, NULL)",
             (when, when, scheme, _PAGES, _PAGES - 1),
         )
         connection.execute(
