@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from neardup.fingerprint.reader import Reader
 
-_COLUMNS = (
+_OF_TABLE = (
     "decision_id",
     "decision",
     "page_url",
@@ -73,24 +75,17 @@ def run(arguments: argparse.Namespace) -> None:
 def _list(arguments: argparse.Namespace) -> None:
     with database.open_store(database.read_options(arguments)) as store, store.looking() as connection:
         rows = deciding.listed(connection, limit=arguments.limit)
+    columns = tuple(field.name for field in fields(deciding.DecisionRow))
     if arguments.format == "table":
         print(f"{store.location}\n")
-    show_sections(
-        [Section("decisions", "Decisions", _COLUMNS, [_values(row) for row in rows])], arguments.format
-    )
+        columns = _OF_TABLE
+    values = [[_value(row, column) for column in columns] for row in rows]
+    show_sections([Section("decisions", "Decisions", columns, values)], arguments.format)
 
 
-def _values(row: deciding.DecisionRow) -> tuple[object, ...]:
-    return (
-        row.decision_id,
-        row.decision,
-        row.page_url,
-        row.other_url,
-        row.decided_by,
-        f"{row.decided_at:%Y-%m-%d %H:%M:%S}",
-        row.undone_by,
-        row.note,
-    )
+def _value(row: deciding.DecisionRow, column: str) -> object:
+    value = getattr(row, column)
+    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else value
 
 
 def _undo(arguments: argparse.Namespace) -> None:

@@ -112,7 +112,8 @@ def test_of_one_page(own: tuple[Browser, str], capsys: pytest.CaptureFixture[str
     assert browser.json(f"/page/{canonical}")["page"]["canonical"]["key"] == duplicate
     assert main(["decisions", "--database", url, "--format", "json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["decisions"]
-    assert (row["decision"], row["undone_by"]) == ("canonical", None)
+    assert (row["decision"], row["page_key"]) == ("canonical", duplicate)
+    assert (row["undone_by"], row["undone_at"]) == (None, None)
     assert row["page_url"].endswith("clang-14/FAQ.html")
     assert main(["decisions", "undo", "--database", url, str(row["decision_id"])]) == 0
     assert main(["decisions", "--database", url]) == 0
