@@ -61,8 +61,12 @@ def take(crawler: Crawler) -> MadeBefore:
     path = _path(crawler)
     if path is None or not path.is_file():
         return MadeBefore()
-    kept = json.loads(path.read_text("utf-8"))
+    text = path.read_text("utf-8")
     path.unlink()
+    try:
+        kept = json.loads(text)
+    except ValueError:  # not written to its end: as after a kill
+        return MadeBefore()
     outdated = Counter({(key, band): number for key, band, number in kept["outdated"]})
     return MadeBefore(set(kept["released"]), outdated)
 

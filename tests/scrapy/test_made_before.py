@@ -43,6 +43,13 @@ def test_nothing_to_keep_is_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
 
 
+def test_a_file_that_is_cut_is_forgotten(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"released": [1, 2')
+
+    assert take(of_job(tmp_path)) == MadeBefore()
+    assert not (tmp_path / FILE).exists()
+
+
 def test_a_job_that_cannot_be_written_to(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / FILE).mkdir()
     keep(of_job(tmp_path), MADE)
