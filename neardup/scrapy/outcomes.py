@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.job import job_dir
@@ -34,12 +34,12 @@ logger = logging.getLogger(__name__)
 _MOST_FLAGS_TOLD = 5
 """Pages with duplicates at many addresses that are warned of: a crawl of many hosts has one on each."""
 
+_FLAGS_NOT_TOLD = " (further ones are not logged, but flagged in neardup report)"
+
 _MOST_SPACES_TOLD = 5
 """Endless spaces that are warned of: a site with a calendar for each of its parts has many."""
 
-_NOT_LOGGED = " (further ones are not logged, but listed by neardup report)"
-
-_NOT_TOLD = " (further ones are not logged, but flagged in neardup report)"
+_SPACES_NOT_TOLD = " (further ones are not logged, but listed by neardup report)"
 
 _MOST_DOUBTFUL = 100_000
 """Duplicates that may be judged again. The detector keeps fewer of them, because it keeps their texts."""
@@ -52,15 +52,6 @@ class _AsBefore(NamedTuple):
     distance: int | None
     canonical_id: int | None
     repeated: bool
-
-
-class _Left(NamedTuple):
-    """An endless space, as :class:`neardup.store.endless_spaces.EndlessSpace` without its links."""
-
-    host: str
-    last_url: str
-    canonical_url: str | None = None
-    parameter: str | None = None
 
 
 class Outcomes:
@@ -78,8 +69,8 @@ class Outcomes:
         self._flagged = 0
         self._doubtful: OrderedDict[int, _AsBefore] = OrderedDict()
         self._curve = Curve()
-        self._left: dict[Space, _Left] = {}
-        """The last page of each endless space that was left."""
+        self._left: dict[Space, EndlessSpace] = {}
+        """Endless spaces that were left, without their links, which are counted at the end."""
 
     def count(self, stat: str, number: int = 1) -> None:
         """Count so many more of what a stat counts."""
@@ -189,12 +180,13 @@ class Outcomes:
         canonical_url = None if row == NONE else pages.urls[row]
         self._leave(
             cluster,
-            _Left(host_of(response.url), response.url, canonical_url=canonical_url),
-            "neardup: the near-duplicates of %(what)s have led to nothing new for so long"
-            f" (NEARDUP_ENDLESS_AFTER = {self._options.endless_after}) that their links are followed no"
-            " further. Is it an endless calendar? Does the site hand out ever new addresses? The last page:"
+            EndlessSpace(host=host_of(response.url), canonical_url=canonical_url, last_url=response.url),
+            "neardup: the near-duplicates of %(canonical)s have led to nothing new for so long"
+            " (NEARDUP_ENDLESS_AFTER = %(limit)d) that their links are followed no further."
+            " Is it an endless calendar? Does the site hand out ever new addresses? The last page:"
             " %(url)s%(more)s",
-            canonical_url or f"page {cluster}",
+            canonical=canonical_url or f"page {cluster}",
+            limit=self._options.endless_after,
         )
 
     def parameter_exhausted(self, url: str, name: str) -> None:
@@ -202,22 +194,23 @@ class Outcomes:
         host = host_of(url)
         self._leave(
             (host, name),
-            _Left(host, url, parameter=name),
-            "neardup: the site hands out new values of %(what)s on each page, and for long they have led to"
-            " copies only (NEARDUP_ENDLESS_AFTER). No more of such copies are requested. The last page:"
-            " %(url)s%(more)s",
-            f"the parameter {name!r}",
+            EndlessSpace(host=host, parameter=name, last_url=url),
+            "neardup: %(host)s hands out new values of the parameter %(name)r on each page, and for long they"
+            " have led to copies only (NEARDUP_ENDLESS_AFTER). No more of such copies are requested. The last"
+            " page: %(url)s%(more)s",
+            host=host,
+            name=name,
         )
 
-    def _leave(self, space: Space, left: _Left, message: str, what: str) -> None:
+    def _leave(self, key: Space, space: EndlessSpace, message: str, **values: object) -> None:
         """Count, keep and log a space that is left; of many spaces, the first ones are logged."""
         self.count("neardup/exhausted")
-        self._left[space] = left
+        self._left[key] = space
         if len(self._left) <= _MOST_SPACES_TOLD:
-            more = _NOT_LOGGED if len(self._left) == _MOST_SPACES_TOLD else ""
+            more = _SPACES_NOT_TOLD if len(self._left) == _MOST_SPACES_TOLD else ""
             logger.warning(
                 message,
-                {"what": what, "url": left.last_url, "more": more},
+                {**values, "url": space.last_url, "more": more},
                 extra={"spider": self._crawler.spider},
             )
 
@@ -293,7 +286,7 @@ class Outcomes:
         self.update_stats()
         counts = summary.counts_of_crawl(self._crawler.stats.get_stats())
         links = self._links.lost_by_space()
-        left = (EndlessSpace(links=links[space], **left._asdict()) for space, left in self._left.items())
+        left = (replace(space, links=links[key]) for key, space in self._left.items())
         return {**counts, "curve": json.dumps(self._curve.points), "endless_spaces": as_text(left)}
 
     def update_stats(self) -> None:
@@ -370,7 +363,7 @@ class Outcomes:
                     "addresses": flag.addresses,
                     "pages": flag.pages,
                     "url": verdict.url,
-                    "more": _NOT_TOLD if self._flagged == _MOST_FLAGS_TOLD else "",
+                    "more": _FLAGS_NOT_TOLD if self._flagged == _MOST_FLAGS_TOLD else "",
                 },
                 extra={"spider": self._crawler.spider},
             )

@@ -396,10 +396,10 @@ class Predictions:
 
     def _withhold_if_endless(self, request: Request, prediction: Prediction) -> None:
         """Raise IgnoreRequest if a request, whose page surely is a copy, is one of an endless space."""
-        name = self._varies(prediction)
-        if name is not None and self._endless.is_endless(host_of(request.url), name):
+        name, host = self._varies(prediction), host_of(request.url)
+        if name is not None and self._endless.is_endless(host, name):
             if self.withheld is not None:
-                self.withheld(request, (host_of(request.url), name))
+                self.withheld(request, (host, name))
             raise _ignored(request, f"one more of the copies that the parameter {name!r} makes without end")
 
     def corrected(self, verdict: Verdict) -> None:

@@ -28,9 +28,9 @@ class EndlessSpace:
     """
 
     host: str
-    canonical_url: str | None
-    parameter: str | None
-    links: int
+    canonical_url: str | None = None
+    parameter: str | None = None
+    links: int = 0
     last_url: str
 
 

@@ -268,10 +268,12 @@ class TestEndlessSpaces:
         assert done.stats["finish_reason"] == "finished"
         assert done.found == site.keys
         with Store.open(addon["NEARDUP_DATABASE_URL"], scheme=None) as store, store.reading() as connection:
-            (left,) = [left.space for left in endless_spaces(connection) if left.space.parameter]
+            spaces = [left.space for left in endless_spaces(connection)]
+        (left,) = [space for space in spaces if space.parameter]
         assert (left.host, left.parameter, left.canonical_url) == (host_of(served.url), "sid", None)
         assert "?sid=" in left.last_url
         assert 0 < left.links <= done.stats["neardup/lost_candidates"]
+        assert done.stats["neardup/exhausted"] == len(spaces)
 
     def test_never_if_the_setting_is_zero(self, addon: dict[str, Any]) -> None:
         site = BeyondTheLast(25)

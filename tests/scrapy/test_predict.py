@@ -113,7 +113,7 @@ def read_copy(
     """Read a copy of a page, with these links that no page had before."""
     name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links)
     if name is not None:
-        of.settle(url, name, makes_up_values=True)
+        assert of.settle(url, name, makes_up_values=True)
 
 
 def link(url: str = KNOWN, band: int = 0, **kwargs: Any) -> Request:
