@@ -15,14 +15,7 @@ from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Component, Place, Reduced, beside, differences, page_key, places
 from neardup.urls.substitutions import proposals, text_of
 from neardup.urls.under_way import UnderWay
-from neardup.urls.versions import (
-    COPIES,
-    OTHERS,
-    contexts_of,
-    directory_and_version,
-    has_versions,
-    versions_of,
-)
+from neardup.urls.versions import COPIES, OTHERS, contexts_of, versions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -158,17 +151,17 @@ class Learner:
         for place in of_url:
             partners = self._partners(parts, place, url).pages
             # What one parameter explains says nothing about all of them.
-            if partners and not (explained and place.contexts[0][0] in _BROAD):
+            if partners and not (explained and place.slot in _BROAD):
                 hit = self._try(host, parts, place, page, partners)
-                if left.gone and place.contexts[0][0] is Slot.TOGETHER:
+                if left.gone and place.slot is Slot.TOGETHER:
                     host.vote(left.gone, hit=hit)
-                if not hit and host.is_active(place.contexts[0]):
+                if not hit and host.is_active(place.make_contexts()[0]):
                     unlike.update(dict.fromkeys(partner.url for partner in partners))
                 explained |= hit
             if place.bucket and not known:
                 self._memory.put(place.bucket, page)
-                if has_versions(place):
-                    host.versions.seen(*directory_and_version(place))
+                if place.directory is not None:
+                    host.versions.seen(place.directory.above, place.directory.segment)
         if not explained:
             self._explain(host, parts, page)
         soft_404s = _soft_404s(parts)
@@ -261,11 +254,11 @@ class Learner:
         # Another version or language may have links of its own, which are worth more than to wait.
         may_wait = may_wait and all(slot is not Slot.SEGMENT for slot, _ in left.gone)
         for place in of_url:
-            waits = may_wait and place.contexts[0][0] is not Slot.SEGMENT
+            waits = may_wait and place.slot is not Slot.SEGMENT
             partners = self._partners(parts, place, url, waits=waits)
             if not partners.pages:
                 continue
-            is_alias = place.contexts[0][0] is Slot.HOST and without_alias(url) in {
+            is_alias = place.slot is Slot.HOST and without_alias(url) in {
                 without_alias(page.url) for page in partners.pages
             }
             estimate = host.estimate(contexts_of(place, partners.pages), is_alias=is_alias)
@@ -293,7 +286,7 @@ class Learner:
         if parts is None or host is None:
             return
         left, of_url = _divided(url, host.together(), host.substitutions)
-        chains = [place.contexts for place in of_url]
+        chains = [place.make_contexts() for place in of_url]
         for chain in (*chains, (_soft_404s(parts), _trap(parts))):
             if chain[0][0] is Slot.TOGETHER and not left.gone:
                 continue
@@ -408,11 +401,11 @@ def _of_this_page(host: HostRules, place: Place, partners: _Partners, estimate: 
     probability, history = estimate.probability, partners.history
     if history is not None:
         probability = history.share(probability, _HISTORY_WEIGHT)
-    if has_versions(place):
-        directory, version = directory_and_version(place)
-        if host.versions.is_inner(directory, version, versions_of(place, partners.pages)):
+    if place.directory is not None:
+        above, version, _ = place.directory
+        if host.versions.is_inner(above, version, versions_of(place, partners.pages)):
             # If it is asked for after the outer version, it is new only if both differ from what is known.
-            differing = host.contexts.get((slot, value, f"{directory}{OTHERS}"))
+            differing = host.contexts.get((slot, value, f"{above}{OTHERS}"))
             share = probability if differing is None else differing.share(probability, WEIGHT)
             probability += (1.0 - probability) * share
     return probability
@@ -427,7 +420,7 @@ def _pages(found: Bucket | Page | None) -> list[Page]:
 def _that_differ(pages: list[Page], parts: Parts, place: Place, url: str) -> list[Page]:
     """Of pages with a key of a slot, those that differ from a URL in the slot, and may be partners."""
     pages = [page for page in pages if page.url != url and (not place.left or page.left != place.left)]
-    if pages and place.contexts[0][0] in {Slot.HOST, Slot.TOGETHER}:
+    if pages and place.slot in {Slot.HOST, Slot.TOGETHER}:
         pages = [page for page in pages if may_be_one_site(parts.host, page.host)]
     return pages
 

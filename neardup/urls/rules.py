@@ -39,6 +39,8 @@ class Slot(StrEnum):
     TRAP = "trap"
     """The shape of a URL whose pages are all in few clusters: a soft 404, a login wall, a calendar."""
 
+    __hash__ = str.__hash__  # that of an Enum is in Python, and keys are made of slots all the time
+
 
 class State(StrEnum):
     """The states of a rule."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.urls.parts import MOST_VALUE, OPAQUE, Parts, is_opaque, plain_spelling, shape
@@ -25,7 +26,7 @@ from neardup.urls.rules import AND, Slot
 from neardup.urls.substitutions import around, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Context = tuple[Slot, str, str]
 """A rule without its host: slot, value, context."""
@@ -71,20 +72,43 @@ class Reduced(NamedTuple):
 class Place(NamedTuple):
     """One slot of one URL.
 
-    - ``contexts``: where trials are counted, from general to special.
+    - ``slot`` and ``value`` are those of the most general rule about it.
+    - ``make_contexts`` makes the contexts where trials are counted, from general to special. They are some
+      texts, and most slots of most URLs have no partner that asks for them.
     - ``bucket``: the key of what is left of the URL; URLs with equal keys are partners. 0: none.
     - ``bare``: the key of the URL that is left when the part is removed. 0: it is replaced, not removed.
     - ``left``: the key of what is left of the URL, if the slot is looked at there. Pages with the same key
       do not differ in the slot, and are no partners. 0: the slot is looked at in the whole URL.
-    - ``like``: of a segment that another one may stand for, what pages that change together have in common.
-      That is the directories below it, and the last word of the name of the file.
+    - ``directory``: of a segment that another one may stand for, where it stands.
     """
 
-    contexts: tuple[Context, ...]
+    slot: Slot
+    value: str
+    make_contexts: Callable[[], tuple[Context, ...]]
     bucket: int
     bare: int
     left: int
-    like: tuple[str, ...] = ()
+    directory: Directory | None = None
+
+
+class Directory(NamedTuple):
+    """A segment, the path above it (shortened to a value), and the segments below it."""
+
+    above: str
+    segment: str
+    below: tuple[str, ...]
+
+    def contexts(self, value: str) -> tuple[Context, ...]:
+        """Those of the slot that names this segment in ``value``."""
+        at = f"{self.above}/{self.segment}"
+        return _chain(Slot.SEGMENT, value, self.above, at, f"{at}/{self.below[0][:MOST_VALUE]}")
+
+    def like(self) -> tuple[str, str]:
+        """What pages that change together have in common: the directories below, and the last word of the
+        name of the file.
+        """
+        *directories, name = self.below
+        return f"{'/'.join(directories)[-MOST_VALUE:]}/", f"*{_last_word(name)}"
 
 
 def beside(contexts: tuple[Context, ...]) -> Context | None:
@@ -118,7 +142,9 @@ def places(parts: Parts, left: Reduced, substitutions: Iterable[str] = ()) -> It
     """
     gone = " ".join(map(together_name, left.gone))[: 4 * MOST_VALUE]
     yield Place(
-        ((Slot.TOGETHER, "", ""), (Slot.TOGETHER, gone, ""), (Slot.TOGETHER, gone, parts.directory)),
+        Slot.TOGETHER,
+        "",
+        partial(_of_values, Slot.TOGETHER, gone, "", parts.directory),
         left.key,
         0,
         0,
@@ -132,67 +158,76 @@ def places(parts: Parts, left: Reduced, substitutions: Iterable[str] = ()) -> It
         plain = plain_spelling(left.segments)[0]
     key = hash((Slot.SPELLING, whole.origin, plain, whole.parameters))
     same = left.key if whole is left else 0
-    yield Place(((Slot.SPELLING, "", ""), (Slot.SPELLING, changed, "")), key, 0, same)
+    yield Place(Slot.SPELLING, "", partial(_of_values, Slot.SPELLING, changed, ""), key, 0, same)
     # Partners of one path on all hosts: the learner takes those that may be mirrors.
     first = parts.segments[0] if len(parts.segments) > 1 else ""
     whole = left if left.origin else parts
     key = hash((Slot.HOST, whole.segments, whole.parameters))
     same = left.key if whole is left else 0
-    yield Place(_chain(Slot.HOST, parts.origin, "", f"/{first[:MOST_VALUE]}"), key, 0, same)
+    contexts = partial(_chain, Slot.HOST, parts.origin, "", f"/{first[:MOST_VALUE]}")
+    yield Place(Slot.HOST, parts.origin, contexts, key, 0, same)
     if substitutions:
         text = text_of(left.segments, left.parameters)
         for value in substitutions:
             if same_in_both := around(value, text):
                 key = hash((Slot.SUBSTITUTION, value, left.origin, same_in_both))
-                yield Place(_chain(Slot.SUBSTITUTION, value, "", parts.directory), key, 0, left.key)
+                contexts = partial(_chain, Slot.SUBSTITUTION, value, "", parts.directory)
+                yield Place(Slot.SUBSTITUTION, value, contexts, key, 0, left.key)
 
 
 def _chain(slot: Slot, value: str, *contexts: str) -> tuple[Context, ...]:
     return tuple([(slot, value, context) for context in contexts])  # a generator takes twice as long
 
 
+def _of_values(slot: Slot, value: str, *contexts: str) -> tuple[Context, ...]:
+    """Contexts of a slot that is tried whatever its value is, and by its value."""
+    return (slot, "", ""), *_chain(slot, value, *contexts)
+
+
 def _of_query(parts: Parts, left: Reduced) -> Iterator[Place]:
     names = dict.fromkeys(name for name, _ in left.parameters)
-    contexts = "", parts.directory, parts.shape
-    values = dict(parts.parameters)
-    for name in values:
+    for name, pair in dict(parts.parameters).items():
         if len(name) > MOST_VALUE:
             continue
         whole = left if name in names else parts
-        rest = tuple(pair for pair in whole.parameters if pair[0] != name)
+        rest = tuple([other for other in whole.parameters if other[0] != name])
         origin, segments = whole.origin, whole.segments
         bare = reduced_key(origin, segments, rest) if whole is left else hash((origin, segments, rest))
         bucket = hash((Slot.PARAMETER, name, origin, segments, rest))
         same = left.key if whole is left else 0
-        chain = _chain(Slot.PARAMETER, name, *contexts)
-        if 0 < len(rest) <= _MOST_BESIDE:
-            others = "&".join(sorted({_kind_of(*other) for other in rest}))
-            chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}{BESIDE}{others}")
-        value = values[name].partition("=")[2]
-        if _FEW_VALUES.fullmatch(value):
-            chain = *chain, (Slot.PARAMETER, name, f"{parts.shape}?{name}={value}")
-        yield Place(chain, bucket, bare, same)
+        contexts = partial(_of_parameter, parts, name, pair, rest)
+        yield Place(Slot.PARAMETER, name, contexts, bucket, bare, same)
     if len(names) < 2:
         return
     origin, segments = left.origin, left.segments
     for name in names:
-        others = ",".join(sorted(other for other in names if other != name))[: 2 * MOST_VALUE]
-        kept = tuple(pair for pair in left.parameters if pair[0] == name)
+        contexts = partial(_of_several, Slot.OTHERS, name, names.keys() - {name}, parts.directory)
+        kept = tuple([other for other in left.parameters if other[0] == name])
         bucket = hash((Slot.OTHERS, name, origin, segments, kept))
-        yield Place(
-            _chain(Slot.OTHERS, name, others, f"{others} {parts.directory}"),
-            bucket,
-            reduced_key(origin, segments, kept),
-            left.key,
-        )
-    others = ",".join(sorted(names))[: 2 * MOST_VALUE]
+        yield Place(Slot.OTHERS, name, contexts, bucket, reduced_key(origin, segments, kept), left.key)
+    contexts = partial(_of_several, Slot.QUERY, "", names, parts.directory)
     bucket = hash((Slot.QUERY, origin, segments))
-    yield Place(
-        _chain(Slot.QUERY, "", others, f"{others} {parts.directory}"),
-        bucket,
-        reduced_key(origin, segments, ()),
-        left.key,
-    )
+    yield Place(Slot.QUERY, "", contexts, bucket, reduced_key(origin, segments, ()), left.key)
+
+
+def _of_parameter(
+    parts: Parts, name: str, pair: str, rest: tuple[tuple[str, str], ...]
+) -> tuple[Context, ...]:
+    """The contexts of one parameter, ``pair``, beside the ``rest`` of them."""
+    contexts = ["", parts.directory, parts.shape]
+    if 0 < len(rest) <= _MOST_BESIDE:
+        others = "&".join(sorted({_kind_of(*other) for other in rest}))
+        contexts.append(f"{parts.shape}{BESIDE}{others}")
+    value = pair.partition("=")[2]
+    if _FEW_VALUES.fullmatch(value):
+        contexts.append(f"{parts.shape}?{name}={value}")
+    return _chain(Slot.PARAMETER, name, *contexts)
+
+
+def _of_several(slot: Slot, value: str, names: Iterable[str], directory: str) -> tuple[Context, ...]:
+    """The contexts of several parameters at once."""
+    named = ",".join(sorted(names))[: 2 * MOST_VALUE]
+    return _chain(slot, value, named, f"{named} {directory}")
 
 
 def _kind_of(name: str, pair: str) -> str:
@@ -210,7 +245,8 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
         before, after = segments[:place], segments[place + 1 :]
         if segment != OPAQUE and is_opaque(segment):
             key = hash((Slot.SEGMENT, origin, before, after, parameters))
-            yield Place(_chain(Slot.SEGMENT, OPAQUE, "", parts.directory), key, 0, left.key)
+            contexts = partial(_chain, Slot.SEGMENT, OPAQUE, "", directory)
+            yield Place(Slot.SEGMENT, OPAQUE, contexts, key, 0, left.key)
         elif not last and segment != OPAQUE:
             yield _of_directory(str(place), before, segment, after, left)
             for again, without in _without_its_number(segment, after):
@@ -218,8 +254,8 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
                 yield _of_directory(at, before, segment, without, left)
         if not last:
             bare = reduced_key(origin, before + after, parameters)
-            contexts = (Slot.EXTRA, segment, ""), (Slot.EXTRA, segment, directory)
-            yield Place(contexts, 0, bare, left.key)
+            contexts = partial(_chain, Slot.EXTRA, segment, "", directory)
+            yield Place(Slot.EXTRA, segment, contexts, 0, bare, left.key)
     if segments == parts.segments:
         return
     kept = set(segments)
@@ -229,10 +265,12 @@ def _of_path(parts: Parts, left: Reduced) -> Iterator[Place]:
             continue
         if is_opaque(segment):
             key = hash((Slot.SEGMENT, parts.origin, before, after, parts.parameters))
-            yield Place(_chain(Slot.SEGMENT, OPAQUE, "", parts.directory), key, 0, 0)
+            contexts = partial(_chain, Slot.SEGMENT, OPAQUE, "", directory)
+            yield Place(Slot.SEGMENT, OPAQUE, contexts, key, 0, 0)
         elif after:
             bare = hash((parts.origin, before + after, parts.parameters))
-            yield Place(_chain(Slot.EXTRA, segment, "", parts.directory), 0, bare, 0)
+            contexts = partial(_chain, Slot.EXTRA, segment, "", directory)
+            yield Place(Slot.EXTRA, segment, contexts, 0, bare, 0)
 
 
 def _of_directory(
@@ -240,11 +278,8 @@ def _of_directory(
 ) -> Place:
     """The slot of a directory that another one may stand for."""
     key = hash((Slot.SEGMENT, left.origin, before, after, left.parameters))
-    prefix = "/".join(["", *before])[:MOST_VALUE]
-    at = f"{prefix}/{segment}"
-    chain = _chain(Slot.SEGMENT, value, prefix, at, f"{at}/{after[0][:MOST_VALUE]}")
-    like = f"{'/'.join(after[:-1])[-MOST_VALUE:]}/", f"*{_last_word(after[-1])}"
-    return Place(chain, key, 0, left.key, like)
+    directory = Directory("/".join(["", *before])[:MOST_VALUE], segment, after)
+    return Place(Slot.SEGMENT, value, partial(directory.contexts, value), key, 0, left.key, directory)
 
 
 def _without_its_number(
@@ -261,7 +296,7 @@ def _without_its_number(
     if number is None or not any(number.group() in other for other in after):
         return
     own = re.compile(rf"(?<![0-9])(?<![0-9]\.){re.escape(number.group())}(?!\.?[0-9])")
-    without = tuple([own.sub("*", other) for other in after])
+    without = tuple([own.sub("*", other) if number.group() in other else other for other in after])
     again = tuple([place for place, other in enumerate(after) if other != without[place]])
     if 1 < len(again) <= _MOST_AGAIN:
         for place in again:

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from neardup.urls.parts import MOST_VALUE, OPAQUE
-from neardup.urls.rules import AND, Slot
+from neardup.urls.parts import MOST_VALUE
+from neardup.urls.rules import AND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,21 +65,9 @@ class Versions:
         return bool(own and known) and (max(known) < own < highest or lowest < own < min(known))
 
 
-def has_versions(place: Place) -> bool:
-    """Whether a slot is that of a segment that another may stand for."""
-    slot, value, _ = place.contexts[0]
-    return slot is Slot.SEGMENT and value != OPAQUE
-
-
-def directory_and_version(place: Place) -> tuple[str, str]:
-    """The directory above such a segment, and the segment."""
-    directory = place.contexts[0][2]
-    return directory, place.contexts[1][2][len(directory) + 1 :]
-
-
 def versions_of(place: Place, pages: Iterable[Page]) -> dict[str, int]:
-    """The segments that pages have in the place of such a slot, and their clusters."""
-    in_url = _SLASHES + int(place.contexts[0][1].partition(AND)[0])
+    """The segments that pages have in the place of the directory of a slot, and their clusters."""
+    in_url = _SLASHES + int(place.value.partition(AND)[0])
     return {"".join(page.url.split("/")[in_url : in_url + 1]): page.cluster for page in pages}
 
 
@@ -88,17 +76,18 @@ def contexts_of(place: Place, partners: Iterable[Page]) -> tuple[Context, ...]:
     version of a page tells more than the first one. The last context says how the version lies between them.
     If it lies outside, the last contexts are those of pages that are likely to change together.
     """
-    if not has_versions(place):
-        return place.contexts
-    slot, value, directory = place.contexts[0]
+    contexts, directory = place.make_contexts(), place.directory
+    if directory is None:
+        return contexts
+    slot, value = place.slot, place.value
     others = versions_of(place, partners)
     named = ",".join(sorted(others)[-_NAMED:])[:MOST_VALUE]
-    after = f"{place.contexts[1][2]}<{named}"
-    contexts = *place.contexts, (slot, value, after)
-    lies = between(directory_and_version(place)[1], others)
+    after = f"{contexts[1][2]}<{named}"
+    contexts = *contexts, (slot, value, after)
+    lies = between(directory.segment, others)
     if lies:
-        return (*contexts, (slot, value, f"{directory}{lies}"))
-    return *contexts, *((slot, value, f"{after} {like}") for like in place.like)
+        return (*contexts, (slot, value, f"{directory.above}{lies}"))
+    return *contexts, *((slot, value, f"{after} {like}") for like in directory.like())
 
 
 def between(segment: str, clusters: Mapping[str, int]) -> str:
