@@ -27,7 +27,7 @@ from neardup.scrapy.links import (
     request_key,
 )
 from neardup.scrapy.options import Predict
-from neardup.scrapy.schedulers import can_be_audited, has_priorities, is_of_scrapy
+from neardup.scrapy.schedulers import can_be_audited, has_priorities, is_of_scrapy, scheduler_of
 from neardup.scrapy.set_aside import SetAside
 from neardup.urls.absent import AbsentPages
 from neardup.urls.audit import Audit
@@ -307,8 +307,7 @@ class Predictions:
     @property
     def pending(self) -> int:
         """How many requests are in the queue, with a scheduler of Scrapy."""
-        assert self.crawler.engine is not None
-        scheduler = self.crawler.engine.scheduler
+        scheduler = scheduler_of(self.crawler)
         assert isinstance(scheduler, Scheduler)
         return len(scheduler)
 

@@ -12,6 +12,7 @@ from scrapy.utils.misc import load_object
 from neardup.scrapy.options import Predict
 
 if TYPE_CHECKING:
+    from scrapy.core.scheduler import BaseScheduler
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -80,6 +81,18 @@ def can_be_audited(crawler: Crawler, predict: Predict) -> bool:
         extra={"spider": crawler.spider},
     )
     return False
+
+
+def scheduler_of(crawler: Crawler) -> BaseScheduler:
+    """The scheduler of a crawl that runs."""
+    assert crawler.engine is not None
+    if hasattr(crawler.engine, "scheduler"):
+        scheduler = crawler.engine.scheduler
+    else:
+        slot = crawler.engine._slot  # before Scrapy 2.19 there is no other way
+        scheduler = None if slot is None else slot.scheduler
+    assert scheduler is not None
+    return scheduler
 
 
 def is_of_scrapy(scheduler: type) -> bool:

@@ -27,6 +27,8 @@ from neardup.text.features import Features
 from tests.support.crawling import Page
 from tests.support.killing import check_tables
 from tests.support.places import PAGES, ROOT
+from tests.support.sites.cms import Forum
+from tests.support.sites.served import serve_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -171,6 +173,17 @@ def test_what_only_a_duplicate_links_to_is_asked_for_last(run: Run, manuals: Sit
 
     assert "/mirror/FAQ.html" in manuals.requested
     assert manuals.requested[-1] == "/mirror/only.html"
+
+
+@pytest.mark.slow
+def test_loss_budget_ends_the_crawl(run: Run) -> None:
+    """With every Scrapy: the audit asks the scheduler how many requests are left."""
+    with serve_site(Forum(60)) as served:
+        run.crawl("-a", f"url={served.start}", "-s", "NEARDUP_LOSS_BUDGET=0.2", "-s", "DOWNLOAD_DELAY=0")
+
+    assert "'finish_reason': 'neardup_loss_budget'" in run.log
+    assert run.stat("audit/left") > 0
+    assert run.stat("failures") == 0
 
 
 @pytest.mark.slow
