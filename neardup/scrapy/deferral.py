@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
+from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
 from neardup.scrapy.extension import NearDuplicates
+from neardup.scrapy.schedulers import is_of_scrapy, scheduler_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+_AT_ONCE = 50
+"""Requests that are put back or ignored until another task gets its turn: some 10 ms."""
 
 
 class DeferredRequestMiddleware:
@@ -25,16 +33,56 @@ class DeferredRequestMiddleware:
 
     The URL of a request may say that its page is a copy. Such a request is put back into the queue, to be
     made later, or is dropped (``NEARDUP_PREDICT``, :mod:`neardup.scrapy.predictions`).
+
+    With a scheduler of Scrapy's, a request is looked at when it leaves the queue. On its way through the
+    downloader, many could be at once. While these are on their way back, requests would be made that should
+    wait longer than they do.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:
         self.neardup = neardup
+        self._looked_at: WeakSet[Request] = WeakSet()
+        """Those that have left the queue and are to be made."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DeferredRequestMiddleware:
-        return cls(NearDuplicates.of(crawler))
+        middleware = cls(NearDuplicates.of(crawler))
+        crawler.signals.connect(middleware.spider_opened, signal=signals.spider_opened)
+        return middleware
+
+    def spider_opened(self) -> None:
+        """Look at each request that leaves the queue of this crawl, before it is on its way."""
+        scheduler = scheduler_of(self.neardup.crawler)
+        if is_of_scrapy(type(scheduler)):
+            take = scheduler.next_request
+            scheduler.next_request = lambda: self._next_request(take)  # type: ignore[method-assign]
+
+    def _next_request(self, take: Callable[[], Request | None]) -> Request | None:
+        """The next request of the queue that is to be made now; ``take`` takes one."""
+        engine = self.neardup.crawler.engine
+        assert engine is not None
+        for _ in range(_AT_ONCE):
+            request = take()
+            if request is None:
+                return None
+            try:
+                put_back = self._look_at(request)
+            except IgnoreRequest:
+                continue
+            if put_back is None:
+                self._looked_at.add(request)
+                return request
+            engine.crawl(put_back)
+        return take()  # process_request() looks at it
 
     def process_request(self, request: Request) -> Request | None:
+        if request in self._looked_at:
+            self._looked_at.discard(request)
+            return None
+        return self._look_at(request)
+
+    def _look_at(self, request: Request) -> Request | None:
+        """A request to put back into the queue; None: the request is to be made."""
         self.neardup.predictions.unqueued(request)
         if self.neardup.policy.has_been_released(request):
             self.neardup.predictions.forget(request)

@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
     from tests.support.sites.processes import Outcome
     from tests.support.sites.served import MadeSite
 
@@ -681,6 +684,20 @@ def predicted(done: Outcome, name: str = "") -> int:
     return int(done.stats.get(f"neardup/predicted{name}", 0))
 
 
+class Gate:
+    """Counts the requests that are on their way."""
+
+    def __init__(self, stats: StatsCollector) -> None:
+        self._stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Gate:
+        return cls(crawler.stats)
+
+    def process_request(self, request: scrapy.Request) -> None:
+        self._stats.inc_value("gate/passed")
+
+
 SITES: dict[str, Callable[[], MadeSite]] = {
     "sessions": lambda: SessionIds(30),
     "shop": lambda: Shop(50, 5, boilerplate=1_000),
@@ -719,6 +736,17 @@ class TestWholeSites:
         assert predicted(off) == 0
         assert predicted(done, "/deferred") > 100
         assert predicted(done, "/right") > 9 * predicted(done, "/wrong")
+
+    def test_what_is_put_back_is_not_on_its_way(self, addon: dict[str, Any]) -> None:
+        """Meanwhile, requests would be made that should wait longer."""
+        with serve_site(Forum(60)) as served:
+            done = run(served, addon | {"DOWNLOADER_MIDDLEWARES": {Gate: -2_000}})
+
+        made = done.stats["downloader/request_count"]
+        put_back = done.stats["scheduler/enqueued"] - made
+        assert done.found == served.site.keys
+        assert put_back >= predicted(done, "/deferred") > 100
+        assert 0 <= done.stats["gate/passed"] - made <= put_back / 50
 
     def test_new_pages_come_before_new_session_ids(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)
