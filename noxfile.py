@@ -34,11 +34,24 @@ LOWEST = [
     "tests/evaluation/test_evaluate.py",  # Matplotlib
     "tests/store/test_store.py",  # SQLAlchemy, psycopg, PyMySQL
     "tests/store/test_migrations.py",  # Alembic
-    "tests/e2e/test_processes.py",  # Scrapy, itemadapter: whole crawls of the ready project
     "tests/scrapy/test_guard.py::test_with_a_reactor_the_connection_takes_the_answer_that_was_checked",
 ]
 """The tests that use each library most. None crawls in the process of the tests, for which the lowest Scrapy
 needs a reactor. They take two minutes.
+"""
+
+LOWEST_CRAWLS = [
+    f"tests/e2e/test_processes.py::{name}"
+    for name in (
+        "test_folder",
+        "test_http_along_the_links",
+        "test_loss_budget_ends_the_crawl",
+        "test_second_crawl_over_the_same_database",
+        "test_stopped_crawl_goes_on_where_it_was",
+    )
+]
+"""Slow tests: whole crawls of the ready project, with the lowest Scrapy and itemadapter. Other tests of that
+file tell of exit codes, which the lowest Scrapy has not, or of the order in which it makes requests.
 """
 
 SANITIZED = [
@@ -86,6 +99,8 @@ def lowest(session: nox.Session) -> None:
     """Tests of every library with the lowest versions that ``pyproject.toml`` allows, Scrapy's among them."""
     session.install("--resolution", "lowest-direct", "-e", ".[test]")
     session.run("pytest", *(session.posargs or LOWEST))
+    if not session.posargs:
+        session.run("pytest", "-m", "slow", *LOWEST_CRAWLS)
 
 
 @nox.session
