@@ -331,7 +331,7 @@ class TestCommands:
 
     def test_test_command_is_what_ci_calls(self) -> None:
         assert command("test").startswith("python3 -m venv .venv && ")
-        assert command("test").endswith(".venv/bin/pytest")
+        assert command("test").endswith(" && pytest")
         assert "command: test" in (ROOT / ".ci" / "run").read_text()
 
     def test_library_example_runs(self, capsys: pytest.CaptureFixture[str]) -> None:

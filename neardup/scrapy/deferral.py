@@ -82,7 +82,16 @@ class DeferredRequestMiddleware:
         return self._look_at(request)
 
     def _look_at(self, request: Request) -> Request | None:
-        """A request to put back into the queue; None: the request is to be made."""
+        """A request to put back into the queue; None: the request is to be made. IgnoreRequest: it is not."""
+        try:
+            return self._turn_of(request)
+        except IgnoreRequest:
+            raise
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the request is the spider's all the same
+            self.neardup.outcomes.failed_on(request.url, exc)
+            return None
+
+    def _turn_of(self, request: Request) -> Request | None:
         self.neardup.predictions.unqueued(request)
         if self.neardup.policy.has_been_released(request):
             self.neardup.predictions.forget(request)

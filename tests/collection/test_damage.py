@@ -246,6 +246,7 @@ def test_huge_record_is_skipped(tmp_path: Path, write: Any) -> None:
     assert skips(found) == [(written.span(2)[0], Why.TOO_LARGE)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [True, False], ids=["gzip", "plain"])
 @pytest.mark.parametrize("write", [warc, arc])
 def test_parts_within_a_long_record_look_no_further_than_their_end(

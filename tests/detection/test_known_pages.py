@@ -217,7 +217,7 @@ class KnownPagesMachine(RuleBasedStateMachine):
         assert found[-1] == (page_ids.index(12345678) if 12345678 in page_ids else NONE)
 
 
-TestKnownPagesAnyHistory = KnownPagesMachine.TestCase
+TestKnownPagesAnyHistory = pytest.mark.slow(KnownPagesMachine.TestCase)
 TestKnownPagesAnyHistory.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 
 

@@ -122,6 +122,7 @@ class TestMonitor:
         assert len(caplog.records) == warns
         assert not warns or "below the target of 0.95" in caplog.text
 
+    @pytest.mark.slow
     def test_measured_recall_is_that_of_the_index(self) -> None:
         # A target of 0.5 must show: the estimate is made from the crawl's own queries.
         rng = np.random.default_rng(5)

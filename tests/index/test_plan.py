@@ -74,6 +74,7 @@ def test_plan_of_what_was_built_is_what_was_measured() -> None:
     assert costs["scan"].microseconds > costs["psm"].microseconds
 
 
+@pytest.mark.slow
 def test_skewed_fingerprints_are_planned_for() -> None:
     rng = np.random.default_rng(4)
     skewed = np.packbits(rng.random((60_000, 64)) < rng.beta(0.4, 0.4, 64), axis=1).view(">u8").ravel()

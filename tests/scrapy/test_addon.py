@@ -435,6 +435,7 @@ class TestSettings:
         )
         assert never.neardup("pages") == 40
 
+    @pytest.mark.slow
     def test_the_first_endless_spaces_are_warned_of(
         self, site: Site, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
     ) -> None:

@@ -54,10 +54,8 @@ def probes(done: Outcome, site: DeadLinks) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "missing",
-    ["notice", pytest.param("home", marks=pytest.mark.slow), pytest.param("echo", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", ["notice", "home", "echo"])
 def test_all_are_marked_and_nothing_else(
     missing: Any,
     addon: dict[str, Any],
