@@ -382,13 +382,13 @@ class TestDatabase:
         backlogs: list[int] = []
 
         class Chain(OnePage):
-            """Each page links to the next; the database is locked from the first on, for a second."""
+            """Each page links to the next; the database is locked from the first on, for two seconds."""
 
             def parse(self, response: Response) -> Iterator[Any]:
                 recorder = recorder_of(self.crawler)
                 if not backlogs:
                     holder.execute("BEGIN EXCLUSIVE")
-                    threading.Timer(1.0, holder.execute, ["ROLLBACK"]).start()
+                    threading.Timer(2.0, holder.execute, ["ROLLBACK"]).start()
                 backlogs.append(recorder.writer.backlog)
                 number = int(response.url.rpartition("/")[2])
                 if number < 60:
