@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,36 +74,34 @@ def run(site: Folder, start: str, settings: dict[str, Any]) -> Found:
     return Found(set(first), len(done.items), until)
 
 
-def measure(site: Folder, folder: Path, rounds: int, at_once: list[int]) -> tuple[list[list[object]], int]:
-    """Rows of the table for one site, and the unique pages that were lost."""
-    rows: list[list[object]] = []
-    lost = 0
+def measure(
+    site: Folder, folder: Path, rounds: int, at_once: list[int]
+) -> Iterator[tuple[list[object], int]]:
+    """Rows of the table for one site, each with the unique pages that were lost."""
     front = site.docs["/"]
     assert front is not None
     paths = [urlsplit(link).path.lstrip("/") for link in front.links]
-    with served(folder, paths) as start, tempfile.TemporaryDirectory() as work:
-        for order, of_order in ORDERS.items():
-            for number in at_once:
-                many = {"CONCURRENT_REQUESTS": number, "CONCURRENT_REQUESTS_PER_DOMAIN": number}
-                settings = {**of_order, **many, "DOWNLOAD_DELAY": 0}
-                found: dict[str, list[Found]] = {"without": [], "default": []}
-                for place in range(rounds):
-                    url = f"sqlite:///{work}/{order}-{number}-{place}.db"
+    with served(folder, paths) as start:
+        for (order, of_order), number in product(ORDERS.items(), at_once):
+            many = {"CONCURRENT_REQUESTS": number, "CONCURRENT_REQUESTS_PER_DOMAIN": number}
+            without, default = [], []
+            for _ in range(rounds):
+                without.append(run(site, start, of_order | many))
+                with tempfile.TemporaryDirectory() as work:
+                    url = f"sqlite:///{work}/neardup.db"
                     addon = {"ADDONS": {"neardup.Addon": 500}, "NEARDUP_DATABASE_URL": url}
-                    found["without"].append(run(site, start, settings))
-                    found["default"].append(run(site, start, settings | addon))
-                base = median(of.until[-1] for of in found["without"])
-                for way, crawls in found.items():
-                    until = [median(of.until[place] for of in crawls) for place in range(len(SHARES))]
-                    last = sorted(of.until[-1] for of in crawls)
-                    missed = max(
-                        len(all_of.unique - of.unique)
-                        for all_of, of in zip(found["without"], crawls, strict=True)
-                    )
-                    lost += missed
-                    figures = [*map(round, until), f"{last[0]} to {last[-1]}", f"{until[-1] / base:.2f}"]
-                    rows.append([site.name, order, number, way, crawls[0].pages, missed, *figures])
-    return rows, lost
+                    default.append(run(site, start, of_order | many | addon))
+            base = median(of.until[-1] for of in without)
+            for way, crawls in (("without", without), ("default", default)):
+                lost = sum(len(all_of.unique - of.unique) for all_of, of in zip(without, crawls, strict=True))
+                yield [site.name, order, number, way, crawls[0].pages, lost, *figures(crawls, base)], lost
+
+
+def figures(crawls: list[Found], base: float) -> list[object]:
+    """The medians of some crawls; of the last share also the fewest and most pages, and the part of base."""
+    until = [median(of.until[place] for of in crawls) for place in range(len(SHARES))]
+    last = sorted(of.until[-1] for of in crawls)
+    return [*map(round, until), f"{last[0]} to {last[-1]}", f"{until[-1] / base:.2f}"]
 
 
 def main() -> int:
@@ -120,9 +119,9 @@ def main() -> int:
         name, _, where = given.partition("=")
         folder, *parts = where.split(",")
         site = Folder(name, Path(folder), parts or [""])
-        of_site, lost_of_site = measure(site, Path(folder), arguments.rounds, arguments.at_once)
-        rows += of_site
-        lost += lost_of_site
+        for row, lost_of_crawls in measure(site, Path(folder), arguments.rounds, arguments.at_once):
+            rows.append(row)
+            lost += lost_of_crawls
     head = [
         "site", "order", "at once", "add-on", "pages", "unique lost",
         *(f"until {share:.0%}" for share in SHARES), "99 %, fewest to most", "of without",
