@@ -39,7 +39,7 @@ from tests.support.crawling import crawl
 from tests.support.databases import BACKENDS
 from tests.support.places import PAGES, ROOT
 from tests.support.prose import sentences_of, sentences_of_docstring, sentences_of_markdown
-from tests.support.readme import README, command
+from tests.support.readme import README, command, main_job
 from tests.support.ready_databases import ready_database
 
 if TYPE_CHECKING:
@@ -311,8 +311,7 @@ class TestSql:
 class TestCommands:
     def test_main_job_runs_as_it_stands_there(self, tmp_path: Path) -> None:
         # All but the installation, which has been done for this interpreter.
-        _, installs, job = command("run").partition(" && uv pip install -q . && ")
-        assert installs
+        job = main_job()
         environment = {**os.environ, "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/n.db"}
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment.pop("SCRAPY_SETTINGS_MODULE", None)

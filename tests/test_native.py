@@ -16,7 +16,7 @@ from neardup import native
 from neardup.cli.main import main
 from neardup.text import feature_kernels
 from tests.support.places import PAGES, ROOT
-from tests.support.readme import command
+from tests.support.readme import main_job
 from tests.support.twins import python_twin
 
 REPORT = "from neardup import native; print(native.describe(), native.load('neardup.text._feature_kernels'))"
@@ -119,7 +119,8 @@ def test_without_a_compiler_the_package_is_built_and_works(package: Path) -> Non
     )
 
     # -P, or the modules of the project would come before those that are installed.
-    job = command("run").split(" && ", 2)[2].replace(".venv/bin/scrapy", ".venv/bin/python -P -m scrapy")
+    job = main_job().replace("scrapy ", ".venv/bin/python -P -m scrapy ", 1)
+    job = job.replace("&& neardup", "&& .venv/bin/neardup")
     done = run(job)
 
     assert f"WARNING: neardup: {told}" in done.stderr

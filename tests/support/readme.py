@@ -14,3 +14,10 @@ def command(name: str) -> str:
     found = re.search(rf"<!-- command: {name} -->\n```sh\n(.*)\n```", README)
     assert found is not None, name
     return found.group(1)
+
+
+def main_job() -> str:
+    """What the first command does after the installation."""
+    _, installs, job = command("run").partition(" && uv pip install -q . && ")
+    assert installs
+    return job
