@@ -332,6 +332,7 @@ class TestCommands:
 
     def test_test_command_is_what_ci_calls(self) -> None:
         assert command("test").startswith("python3 -m venv .venv && ")
+        assert ". .venv/bin/activate && " in command("test")
         assert command("test").endswith(" && pytest")
         assert "command: test" in (ROOT / ".ci" / "run").read_text()
 
