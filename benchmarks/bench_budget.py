@@ -26,7 +26,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tracemalloc
-from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,10 +60,7 @@ class Cost(NamedTuple):
 
 
 def sites(folders: list[str]) -> Iterator[Site]:
-    for named in folders:
-        name, _, rest = named.partition("=")
-        folder, *parts = rest.split(",")
-        yield Folder(name, Path(folder).resolve(), parts or ("",))
+    yield from map(Folder.named, folders)
     yield Made("made CMS", Cms(), Cms.host)
     yield Made("made session paths", SessionPaths(), SessionPaths.host)
     yield Made("made forum", Forum(), Forum.host)

@@ -26,7 +26,7 @@ from scrapy.http import HtmlResponse
 
 from benchmarks.bench_crawl import served
 from benchmarks.bench_latency import table
-from benchmarks.bench_sites import BREADTH_FIRST
+from benchmarks.bench_sites import BREADTH_FIRST, SHARES
 from benchmarks.provenance import give, header
 from benchmarks.replay import Folder, links_of
 from tests.support.crawling import crawl
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-SHARES = (0.9, 0.95, 0.99)
 ORDERS: dict[str, dict[str, Any]] = {"breadth first": BREADTH_FIRST, "LIFO": {}}
 
 
@@ -74,14 +73,12 @@ def run(site: Folder, start: str, settings: dict[str, Any]) -> Found:
     return Found(set(first), len(done.items), until)
 
 
-def measure(
-    site: Folder, folder: Path, rounds: int, at_once: list[int]
-) -> Iterator[tuple[list[object], int]]:
+def measure(site: Folder, rounds: int, at_once: list[int]) -> Iterator[tuple[list[object], int]]:
     """Rows of the table for one site, each with the unique pages that were lost."""
     front = site.docs["/"]
     assert front is not None
     paths = [urlsplit(link).path.lstrip("/") for link in front.links]
-    with served(folder, paths) as start:
+    with served(site.folder, paths) as start:
         for (order, of_order), number in product(ORDERS.items(), at_once):
             many = {"CONCURRENT_REQUESTS": number, "CONCURRENT_REQUESTS_PER_DOMAIN": number}
             without, default = [], []
@@ -116,10 +113,7 @@ def main() -> int:
     rows: list[list[object]] = []
     lost = 0
     for given in arguments.folder:
-        name, _, where = given.partition("=")
-        folder, *parts = where.split(",")
-        site = Folder(name, Path(folder), parts or [""])
-        for row, lost_of_crawls in measure(site, Path(folder), arguments.rounds, arguments.at_once):
+        for row, lost_of_crawls in measure(Folder.named(given), arguments.rounds, arguments.at_once):
             rows.append(row)
             lost += lost_of_crawls
     head = [

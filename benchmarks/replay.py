@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -22,7 +23,6 @@ from tests.support.sites.cms import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from neardup.detection.verdict import Verdict
     from neardup.fingerprint.reader import Reading
@@ -91,6 +91,14 @@ class Folder(Site):
         starts = tuple(urljoin(self.start, quote(path)) for path in _uppermost(paths))
         front = f"<h1>Mirror</h1>{''.join(f'<p>{url}</p>' for url in starts)}"
         self.docs["/"] = Doc(READER.read_html(self.start, front), starts, "/")
+        self.folder = folder
+
+    @classmethod
+    def named(cls, text: str) -> Folder:
+        """That of ``NAME=FOLDER`` or ``NAME=FOLDER,PART,PART``."""
+        name, _, rest = text.partition("=")
+        folder, *parts = rest.split(",")
+        return cls(name, Path(folder).resolve(), parts or ("",))
 
     def fetch(self, url: str) -> Doc | None:
         return self.docs.get(_path(url))
