@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import random
-import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.urls import host_rules, parts, versions
+from neardup.urls import host_rules
 from neardup.urls import learner as learner_module
 from neardup.urls.evidence import ENOUGH_TRIALS, MIN_TRIALS
 from neardup.urls.learner import TRAP_PAGES, Learner
 from neardup.urls.memory import MOST_CLUSTERS, Page
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
 from neardup.urls.under_way import UnderWay
+from tests.support.held import held_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -500,28 +500,15 @@ def test_hostile_urls_teach_nothing_and_cost_nothing() -> None:
 
 @pytest.mark.slow
 def test_the_memory_of_pages_is_bounded() -> None:
-    # The caches of parts of URLs are full much later, and earlier tests have filled some of them.
-    caches = [
-        cached
-        for module in (learner_module, parts, versions)
-        for cached in vars(module).values()
-        if hasattr(cached, "cache_clear")
-    ]
     learner = Learner(most_pages=100)
-    tracemalloc.start()
     sizes = []
     for number in range(7_200):
         learner.observe(f"{SITE}/d{number % 7}/{number}?sid={number % 2}", number // 2)
         # What is remembered of URLs is full. Of the pages, the older half is forgotten now and then.
         if number >= 800 and number % 400 == 399:
-            for cached in caches:
-                cached.cache_clear()
-            of_learner = [tracemalloc.Filter(True, "*/neardup/urls/*")]  # not what other threads take
-            taken = tracemalloc.take_snapshot().filter_traces(of_learner)
-            sizes.append(sum(trace.size for trace in taken.traces))
-    tracemalloc.stop()
+            sizes.append(held_bytes(learner))
 
-    assert max(sizes[-6:]) < 1.3 * max(sizes[:6])
+    assert max(sizes[-6:]) < 1.1 * max(sizes[:6])
 
 
 def test_the_memory_of_rules_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
