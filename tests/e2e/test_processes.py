@@ -178,7 +178,7 @@ def test_what_only_a_duplicate_links_to_is_asked_for_last(run: Run, manuals: Sit
 @pytest.mark.slow
 def test_loss_budget_ends_the_crawl(run: Run) -> None:
     """With every Scrapy: the audit asks the scheduler how many requests are left."""
-    with serve_site(Forum(60)) as served:
+    with serve_site(Forum(200)) as served:
         run.crawl("-a", f"url={served.start}", "-s", "NEARDUP_LOSS_BUDGET=0.2", "-s", "DOWNLOAD_DELAY=0")
 
     assert "'finish_reason': 'neardup_loss_budget'" in run.log
