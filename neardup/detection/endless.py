@@ -53,22 +53,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import host_of
-from neardup.detection.page_numbers import (
-    changed,
-    numbers_beside,
-    numbers_of,
-    without_dates,
-    without_numbers,
-)
+from neardup.detection.page_numbers import Said, changed, numbers_beside
 from neardup.detection.skeletons import Skeletons
 from neardup.text.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from neardup.detection.page_numbers import Numbers, Place
     from neardup.text.headline import Headline
@@ -251,11 +245,11 @@ class EndlessWatch:
         canonical_id = self._skeletons.first_like(canonical_id)
         times = cluster.times.get(canonical_id, 0)
         cluster.times[canonical_id] = times + 1
-        found = words(text)
-        phrases = set(_phrases_without_numbers(found))
+        said = Said(words(text))
+        phrases = set(_phrases_without_numbers(said))
         own_words = phrases - cluster.phrases
         cluster.phrases |= own_words
-        own_numbers, beside_url = self._own_numbers(cluster, found, url)
+        own_numbers, beside_url = self._own_numbers(cluster, said, url)
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
@@ -290,21 +284,22 @@ class EndlessWatch:
             for ended in islice(reversed(self._exhausted), _MOST_ENDED)
         )
 
-    def _own_numbers(self, cluster: _Cluster, found: list[str], url: str) -> tuple[bool, bool]:
+    def _own_numbers(self, cluster: _Cluster, said: Said, url: str) -> tuple[bool, bool]:
         """Whether a page of these words has numbers that no page of the cluster had. Dates are left out. The
         second answer leaves out the numbers of the page's URL as well.
         """
-        said = without_dates(found, self._made_up_on(url))
-        numbers = numbers_beside(said)
+        dated = said.dated(self._made_up_on(url))
+        indices = said.numbers_but(dated)
+        numbers = tuple(said.words[index] for index in indices)
         beside = numbers_beside(numbers, url)
         # The same hours of a day are others beside the URL of the fifth of May and that of the fourth.
         beside_url = cluster.add([hash(numbers)]) and bool(beside)
         beside_url = beside_url and (beside == numbers or cluster.add([hash(beside)]))
-        own = cluster.add(_phrases_with(numbers, said)) or beside_url
+        own = cluster.add(_phrases_with(indices, said.words, dated)) or beside_url
         cluster.with_numbers += own
         cluster.to_ask = None
         if own and cluster.with_numbers >= (cluster.ask_after or _FIRST_ASKED * self.limit):
-            cluster.to_ask = numbers_of(found)
+            cluster.to_ask = said.by_place()
         return own, beside_url
 
     def numbers_to_ask(self, cluster_id: int) -> Numbers | None:
@@ -320,7 +315,7 @@ class EndlessWatch:
         """Whether numbers of a page last: its text has the same when the page is asked for once more. Numbers
         that were others before are left out; which these are is learned here.
         """
-        where = changed(numbers, numbers_of(words(text)))
+        where = changed(numbers, Said(words(text)).by_place())
         if where is None:
             return False
         made_up = self._made_up.setdefault(host_of(url), set())
@@ -434,7 +429,7 @@ class EndlessWatch:
     @staticmethod
     def has_phrases(text: str, own: Own) -> bool:
         """Whether a text has some of the phrases that only one page had."""
-        return not own.phrases.isdisjoint(_phrases_without_numbers(words(text)))
+        return not own.phrases.isdisjoint(_phrases_without_numbers(Said(words(text))))
 
     def news(self, canonical_id: int) -> int:
         """How many pages that were new a cluster has led to: with each, the count begins anew."""
@@ -448,7 +443,7 @@ class EndlessWatch:
 
     def says_nothing(self, cluster_id: int, text: str) -> bool:
         """Whether pages that the cluster has led to have said all that a text says; the text is forgotten."""
-        return self._cluster(cluster_id).phrases.issuperset(_phrases_without_numbers(words(text)))
+        return self._cluster(cluster_id).phrases.issuperset(_phrases_without_numbers(Said(words(text))))
 
     def _made_up_on(self, url: str) -> Collection[Place]:
         """Where numbers are made up on the host of a URL."""
@@ -472,14 +467,15 @@ class EndlessWatch:
         self._remembered = 0
 
 
-def _phrases_without_numbers(found: list[str]) -> Iterable[int]:
-    return _phrases(without_numbers(found), _PHRASE)
+def _phrases_without_numbers(said: Said) -> Iterable[int]:
+    return _phrases(said.without_numbers(), _PHRASE)
 
 
-def _phrases_with(numbers: Iterable[str], said: list[str]) -> Iterable[int]:
-    """Hashes of two words in a row with one of the numbers among them."""
-    among = set(numbers)
-    return [hash(pair) for pair in pairwise(said) if pair[0] in among or pair[1] in among]
+def _phrases_with(indices: Iterable[int], found: Sequence[str], dated: Collection[int]) -> Iterable[int]:
+    """Hashes of two words in a row, of which one is a number at one of the indices. A dated one is empty."""
+    starts = {start for index in indices for start in (index - 1, index) if 0 <= start < len(found) - 1}
+    for start in starts:
+        yield hash(tuple("" if at in dated else found[at] for at in (start, start + 1)))
 
 
 def _phrases(found: list[str], width: int) -> Iterable[int]:

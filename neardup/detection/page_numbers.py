@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from itertools import groupby, pairwise
+from itertools import filterfalse, groupby, pairwise
 from typing import TYPE_CHECKING
 
 from neardup.text.headline import date_words
@@ -47,18 +47,104 @@ def _is_number(word: str) -> bool:
     return not word.isalpha() and any(map(str.isdigit, word))
 
 
-def numbers_of(found: list[str]) -> Numbers:
-    """The numbers among the words of a page.
+class Said:
+    """The words of a page, and where the numbers and the names of months and days among them stand."""
 
-    >>> numbers_of(["it", "is", "10", "05", "now"])
-    {('is', 0): ['10'], ('now', -2): ['10'], ('is', 1): ['05'], ('now', -1): ['05']}
-    """
-    numbers: Numbers = defaultdict(list)
-    for row in _rows(found, numbers_among(found)):
-        for index, *places in _places_in(row, found):
-            for place in places:
-                numbers[place].append(found[index])
-    return dict(numbers)
+    __slots__ = ("_told", "date_words", "numbers", "words")
+
+    def __init__(self, found: Sequence[str]) -> None:
+        self.words = found
+        # A page says most of its words several times. Distinct words, and the few places of those that tell,
+        # take half of the time of looking at all words for each question.
+        distinct = set(found)
+        self.numbers = {word for word in distinct if _is_number(word)}
+        self.date_words = date_words() & distinct
+        telling = self.numbers | self.date_words
+        self._told = [index for index, word in enumerate(found) if word in telling]
+        """The indices of numbers and of names of months and days, in order."""
+
+    def by_place(self) -> Numbers:
+        """The numbers by where they stand.
+
+        >>> Said(["it", "is", "10", "05", "now"]).by_place()
+        {('is', 0): ['10'], ('now', -2): ['10'], ('is', 1): ['05'], ('now', -1): ['05']}
+        """
+        numbers: Numbers = defaultdict(list)
+        for row in self._rows():
+            for index, *places in _places_in(row, self.words):
+                for place in places:
+                    numbers[place].append(self.words[index])
+        return dict(numbers)
+
+    def without_numbers(self) -> list[str]:
+        """The words, with an empty one for each number, and for the months and days in a row with one.
+
+        >>> Said(["may", "we", "meet", "on", "friday", "2", "may"]).without_numbers()
+        ['may', 'we', 'meet', 'on', '', '', '']
+        """
+        said = list(self.words)
+        for row in _in_rows(self._told):
+            if any(said[index] in self.numbers for index in row):
+                for index in row:
+                    said[index] = ""
+        return said
+
+    def dated(self, made_up: Collection[Place]) -> set[int]:
+        """The indices of the numbers that are of a date, or stand in one of the places given.
+
+        A row of numbers that counts up has the days of a month, with the numbers of the weeks between.
+        """
+        dated = set(self._in_dates())
+        for row in self._rows():
+            if _counts_up([self.words[index] for index in row]):
+                dated.update(row)
+            elif made_up:
+                dated.update(
+                    index
+                    for index, before, after in _places_in(row, self.words)
+                    if before in made_up or after in made_up
+                )
+        return dated
+
+    def numbers_but(self, dated: Collection[int]) -> list[int]:
+        """The indices of all numbers but those given."""
+        return [index for index in self._told if self.words[index] in self.numbers and index not in dated]
+
+    def between_numbers(self, numbers: Iterable[int]) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
+        """The words that are neither numbers nor names of months and days, and which of the numbers given
+        stand after how many of these.
+
+        >>> said = Said(["room", "5", "friday", "rain", "12"])
+        >>> said.between_numbers([1, 4])
+        (('room', 'rain'), ((1, '5'), (2, '12')))
+        """
+        telling = self.numbers | self.date_words
+        before = {index: index - told for told, index in enumerate(self._told)}
+        between = tuple(filterfalse(telling.__contains__, self.words))
+        kept = ((before[index], self.words[index]) for index in numbers)
+        return between, tuple((place, word) for place, word in kept if word not in self.date_words)
+
+    def _rows(self) -> Iterator[list[int]]:
+        """The indices of the numbers, by rows without another word between."""
+        return _in_rows([index for index in self._told if self.words[index] in self.numbers])
+
+    def _in_dates(self) -> Iterator[int]:
+        """The indices of the numbers that are years, or stand beside a year or a month, with a number between
+        at most.
+        """
+        of_dates = self.date_words | {word for word in self.numbers if _YEAR.fullmatch(word)}
+        for index in self._told:
+            said = self.words[index]
+            if said not in of_dates:
+                continue
+            if said in self.numbers:
+                yield index
+            before = self.words[max(0, index - _OF_A_DATE + 1) : index][::-1]
+            for step, beside in ((-1, before), (1, self.words[index + 1 : index + _OF_A_DATE])):
+                for away, word in enumerate(beside, 1):
+                    if word not in self.numbers:
+                        break
+                    yield index + step * away
 
 
 def changed(numbers: Numbers, again: Numbers) -> set[Place] | None:
@@ -80,60 +166,24 @@ def changed(numbers: Numbers, again: Numbers) -> set[Place] | None:
     } & numbers.keys()
 
 
-def without_dates(found: list[str], made_up: Collection[Place]) -> list[str]:
-    """The words of a page, with an empty one for each number of a date, or in one of the places given.
+def numbers_beside(numbers: Iterable[str], url: str) -> tuple[str, ...]:
+    """The numbers that do not stand in a URL.
 
-    A row of numbers that counts up has the days of a month, with the numbers of the weeks between.
-    """
-    said, numbers = list(found), numbers_among(found)
-    for index in _in_dates(found, numbers):
-        said[index] = ""
-    for row in _rows(found, numbers):
-        counts_up = _counts_up([found[index] for index in row])
-        if not counts_up and not made_up:
-            continue
-        for index, before, after in _places_in(row, found):
-            if counts_up or before in made_up or after in made_up:
-                said[index] = ""
-    return said
-
-
-def without_numbers(found: list[str]) -> list[str]:
-    """The words of a page, with an empty one for each number, and for the months and days in a row with one.
-
-    >>> without_numbers(["may", "we", "meet", "on", "friday", "2", "may"])
-    ['may', 'we', 'meet', 'on', '', '', '']
-    """
-    said, numbers = list(found), numbers_among(found)
-    dated = numbers | date_words().intersection(found)
-    for is_dated, row in groupby(range(len(found)), lambda at: found[at] in dated):
-        indices = list(row) if is_dated else []
-        if any(found[index] in numbers for index in indices):
-            for index in indices:
-                said[index] = ""
-    return said
-
-
-def numbers_beside(said: Sequence[str], url: str = "") -> tuple[str, ...]:
-    """The numbers among words that do not stand in a URL.
-
-    >>> numbers_beside(["day", "05", "rain", "12"], "http://a.example/day/5")
+    >>> numbers_beside(["05", "12"], "http://a.example/day/5")
     ('12',)
     """
     in_tokens = [_NUMBER.findall(token) for token in _TOKEN.findall(url)]
     of_url = {number.lstrip("0") for token in in_tokens if len(token) <= _MOST_OF_TOKEN for number in token}
-    numbers = numbers_among(said)
-    return tuple(word for word in said if word in numbers and word.lstrip("0") not in of_url)
+    return tuple(number for number in numbers if number.lstrip("0") not in of_url)
 
 
-def _rows(found: list[str], numbers: set[str]) -> Iterator[list[int]]:
-    """The indices of the numbers, by rows without another word between."""
-    indices = [index for index, word in enumerate(found) if word in numbers]
+def _in_rows(indices: list[int]) -> Iterator[list[int]]:
+    """Indices, by rows without another one between."""
     for _, row in groupby(enumerate(indices), lambda each: each[1] - each[0]):
         yield [index for _, index in row]
 
 
-def _places_in(row: list[int], found: list[str]) -> Iterator[tuple[int, Place, Place]]:
+def _places_in(row: list[int], found: Sequence[str]) -> Iterator[tuple[int, Place, Place]]:
     """The index of each number of a row, and its two places."""
     start, end = row[0], row[-1] + 1
     before = found[start - 1] if start else ""
@@ -149,26 +199,3 @@ def _counts_up(row: list[str]) -> bool:
     numbers = [int(word) if _NUMBER.fullmatch(word) and len(word) <= _MOST_DIGITS else None for word in row]
     ups = sum(one is not None and other is not None and other - one == 1 for one, other in pairwise(numbers))
     return 2 * ups >= len(row)
-
-
-def _in_dates(found: list[str], numbers: set[str]) -> Iterator[int]:
-    """The indices of the numbers that are years, or stand beside a year or a month, with a number between at
-    most.
-    """
-    of_dates = date_words().intersection(found) | {word for word in numbers if _YEAR.fullmatch(word)}
-    for index, said in enumerate(found):
-        if said not in of_dates:
-            continue
-        if said in numbers:
-            yield index
-        beside = found[max(0, index - _OF_A_DATE + 1) : index][::-1], found[index + 1 : index + _OF_A_DATE]
-        for step, words in zip((-1, 1), beside, strict=True):
-            for away, word in enumerate(words, 1):
-                if word not in numbers:
-                    break
-                yield index + step * away
-
-
-def numbers_among(found: Iterable[str]) -> set[str]:
-    """Which words are numbers; a page says most of its words several times."""
-    return {word for word in set(found) if _is_number(word)}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from neardup.address import host_of
 from neardup.detection.latest import keep_latest
-from neardup.detection.page_numbers import numbers_among, without_dates
-from neardup.text.headline import DATE_OR_NUMBER, date_words
+from neardup.detection.page_numbers import Said
+from neardup.text.headline import DATE_OR_NUMBER
 from neardup.text.words import words
 
 if TYPE_CHECKING:
@@ -67,13 +67,10 @@ class Skeletons:
         of_shape = _count(self._shapes, shape)
         if of_shape <= ENOUGH:
             return False
-        said = _but_for_dates(text(), made_up)
-        numbers = numbers_among(said)
-        skeleton = tuple(word for word in said if word not in numbers)
-        of_skeleton = _count(self._skeletons, hash((host_of(url), skeleton)))
-        key = hash((host_of(url), said))
-        first = self._said.get(key, page_id)
-        keep_latest(self._said, key, first, _MOST)
+        skeleton, said = _but_for_dates(url, text(), made_up)
+        of_skeleton = _count(self._skeletons, skeleton)
+        first = self._said.get(said, page_id)
+        keep_latest(self._said, said, first, _MOST)
         if first != page_id:
             keep_latest(self._first, page_id, first, _MOST)
         return of_skeleton > ENOUGH
@@ -86,12 +83,15 @@ class Skeletons:
 
     def first_saying(self, url: str, text: str, made_up: Collection[Place] = ()) -> int | None:
         """The first page that says what a text says but for dates, by its id."""
-        return self._said.get(hash((host_of(url), _but_for_dates(text, made_up))))
+        return self._said.get(_but_for_dates(url, text, made_up)[1])
 
 
-def _but_for_dates(text: str, made_up: Collection[Place]) -> tuple[str, ...]:
-    dates = date_words()
-    return tuple(word for word in without_dates(words(text), made_up) if word and word not in dates)
+def _but_for_dates(url: str, text: str, made_up: Collection[Place]) -> tuple[int, int]:
+    """Hashes of the skeleton of a page, and of what the page says but for dates; others on another host."""
+    said = Said(words(text))
+    skeleton, numbers = said.between_numbers(said.numbers_but(said.dated(made_up)))
+    of_skeleton = hash((host_of(url), skeleton))
+    return of_skeleton, hash((of_skeleton, numbers))
 
 
 def _count(among: OrderedDict[int, int], key: int) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from neardup.detection.page_numbers import changed, numbers_beside, numbers_of, without_dates
+from neardup.detection.page_numbers import Said, changed, numbers_beside
 from neardup.text.words import words
 
 
 def said(text: str, again: str, other: str) -> list[str]:
     """The numbers that another page says, as far as they are neither dates nor made up."""
-    made_up = changed(numbers_of(words(text)), numbers_of(words(again)))
+    made_up = changed(Said(words(text)).by_place(), Said(words(again)).by_place())
     assert made_up is not None
-    return list(numbers_beside(without_dates(words(other), made_up), ""))
+    found = Said(words(other))
+    return [found.words[index] for index in found.numbers_but(found.dated(made_up))]
 
 
 def test_a_clock_says_nothing_wherever_it_stands() -> None:
@@ -42,7 +43,7 @@ def test_the_days_of_a_month_say_nothing_with_or_without_weeks() -> None:
 
 
 def test_without_numbers_in_the_same_places_nothing_is_known() -> None:
-    assert changed(numbers_of(["drawn", "7"]), numbers_of(["are", "you", "human"])) is None
+    assert changed(Said(["drawn", "7"]).by_place(), Said(["are", "you", "human"]).by_place()) is None
 
 
 def test_numbers_of_an_address_are_those_of_short_parts() -> None:
