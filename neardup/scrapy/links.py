@@ -168,8 +168,10 @@ class Links:
         """Those of pages that lost their items or callbacks, by what the pages are copies of."""
         self.suspects: set[int] = set()
         """Canonical pages and texts that may stand in the place of many pages: their copies lose nothing."""
-        self._queued: set[int] = set()
-        """Deferred requests that are in the queue, whatever other page has led to them."""
+        self._queued: dict[int, Request | None] = {}
+        """Deferred requests that are in the queue, whatever other page has led to them. None: the request
+        itself is kept by the queue alone, which may be on a disk.
+        """
         self._knows_queue = has_own_requests_only(crawler.settings)
         """Whether a request is known to enter the queue without being told by Scrapy."""
         self._watches_queue = False
@@ -210,9 +212,12 @@ class Links:
         self._passed_on.add(fingerprint)
         self._withheld.pop(fingerprint, None)
 
-    def defer(self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int) -> None:
+    def defer(
+        self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int
+    ) -> Request | None:
         """Have a request made last; among those that are deferred, what another page has led to comes last of
-        all.
+        all. Returns the request that waits, this one or an equal one; None: that has been made, or is in its
+        turn.
 
         The longer the chain of deferred requests that led to it, the later. So an endless calendar is read
         from its beginning in both directions, and not to the end of time in one.
@@ -241,11 +246,12 @@ class Links:
         if not self._knows_queue:
             self._watch_queue()
         elif new:
-            self._queued.add(fingerprint)
+            self._queued[fingerprint] = request
         else:
             self._deferred.pop(fingerprint, None)  # as in dropped()
         if waits:
             self.crawler.stats.inc_value("neardup/links_deferred")
+        return self._queued.get(fingerprint) if self._knows_queue else request
 
     def withhold(self, request: Request, fingerprint: int, space: Space) -> None:
         """Note that a request is not made because its page is a duplicate, one of a space."""
@@ -256,11 +262,10 @@ class Links:
         if len(self.examples) < _EXAMPLES:
             self.examples.append(request.url)
 
-    def hold(self, verdict: Verdict, request: Request, priority: int, why: Why) -> None:
+    def hold(self, verdict: Verdict, fingerprint: int, held: Held) -> None:
         """Keep a request that was held back because its page is a duplicate, if that is doubtful."""
         if verdict.page_id is not None and verdict.is_doubtful:
-            held = Held(request, priority, why)
-            self._held.keep(verdict.page_id, request_key(self.crawler, request), held)
+            self._held.keep(verdict.page_id, fingerprint, held)
 
     def hold_page(
         self, response: Response, verdict: Verdict, copy_of: Iterable[int], *, is_doubtful: bool
@@ -269,10 +274,11 @@ class Links:
         request = response.request
         if request is None or request.method != "GET" or verdict.page_id is None:
             return
+        held = Held(request, request.priority, Why.UNHEARD)
         if is_doubtful:
-            self.hold(verdict, request, request.priority, Why.UNHEARD)
+            self.hold(verdict, request_key(self.crawler, request), held)
         for of in copy_of:
-            self._unheard.keep(of, verdict.page_id, Held(request, request.priority, Why.UNHEARD))
+            self._unheard.keep(of, verdict.page_id, held)
 
     def release(self, page_id: int, cluster: int | None) -> list[Request]:
         """The requests to make now that a page is no duplicate after all, and no page of this cluster.
@@ -323,7 +329,7 @@ class Links:
     def _count_released(self, fingerprint: int, request: Request) -> None:
         self.crawler.stats.inc_value("neardup/links_undeferred")
         if fingerprint in self._queued:
-            self._queued.discard(fingerprint)
+            del self._queued[fingerprint]
             self.released.add(fingerprint)
         if request.url in self.examples:
             self.examples.remove(request.url)
@@ -340,12 +346,12 @@ class Links:
                 # request may have been in the queue when a page led to the same: then no copy of it waits.
                 fingerprint = request_key(self.crawler, request)
                 self._passed_on.add(fingerprint)
-                self._queued.discard(fingerprint)
+                self._queued.pop(fingerprint, None)
             return False
         if not self._knows_queue:
             self._watch_queue()  # it may have been deferred in an earlier run, and be put back
         fingerprint = request_key(self.crawler, request)
-        self._queued.discard(fingerprint)
+        self._queued.pop(fingerprint, None)
         if fingerprint not in self.released:
             return False
         self.released.discard(fingerprint)
@@ -374,7 +380,7 @@ class Links:
     def put_back(self, request: Request) -> None:
         """Note that a request that has left the queue enters it again."""
         if self._knows_queue and CLUSTER in request.meta:
-            self._queued.add(request_key(self.crawler, request))
+            self._queued[request_key(self.crawler, request)] = request
 
     def waits_no_longer(self, request: Request) -> None:
         """Note that a request has left the queue and is not put back."""
@@ -397,7 +403,7 @@ class Links:
         if CLUSTER in request.meta:
             fingerprint = request_key(self.crawler, request)
             if fingerprint not in self._queued:
-                self._queued.add(fingerprint)
+                self._queued[fingerprint] = None
                 self._last_queued = request
 
     def dropped(self, request: Request) -> None:
@@ -405,7 +411,7 @@ class Links:
         self.waits_no_longer(request)
         # Unless a copy is in the queue. Scrapy tells of a request that it drops right after it is scheduled.
         if request is self._last_queued:
-            self._queued.discard(request_key(self.crawler, request))
+            self._queued.pop(request_key(self.crawler, request), None)
 
 
 class PageLinks:
@@ -465,13 +471,15 @@ class PageLinks:
         cluster = links.endless.cluster_of(copy_of)
         if (links.action.withholds and not new) or links.endless.is_exhausted(cluster):
             links.withhold(request, fingerprint, cluster)
-            links.hold(verdict, request, request.priority, Why.WITHHELD)
+            links.hold(verdict, fingerprint, Held(request, request.priority, Why.WITHHELD))
             self.withheld += 1
             return False
         chain = 0 if self._led_by is None else self._response.meta.get(CHAIN, 0) + 1
         priority = request.priority
-        links.defer(request, fingerprint, cluster, chain, self._far + len(self._new))
-        links.hold(verdict, request, priority, Why.DEFERRED)
+        # Pages have many links that Scrapy filters. Held, these took memory, and the time of the collector.
+        waiting = links.defer(request, fingerprint, cluster, chain, self._far + len(self._new))
+        if waiting is not None:
+            links.hold(verdict, fingerprint, Held(waiting, priority, Why.DEFERRED))
         return True
 
     def _copy_of(self) -> int | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sqlite3
+import weakref
 from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -226,6 +228,17 @@ class TestReleasedLinks:
         assert links.has_been_released(first)
         assert links.release(3, 1) == []
         assert released.url == first.url
+
+    def test_a_request_that_scrapy_filters_is_not_kept(self) -> None:
+        links = Links(get_crawler(Callbacks), Action.DEFER, EndlessWatch(3))
+        links.has_been_released(Request("http://shop.example/made"))
+        waiting = self.defer(links, duplicate(page_id=3))
+
+        filtered = [weakref.ref(self.defer(links, duplicate(), name, seen=True)) for name in ("made", "next")]
+
+        gc.collect()
+        assert [request() for request in filtered] == [None, None]
+        assert [request.url for request in links.release(2, 1)] == [waiting.url]
 
     def test_not_of_a_page_with_the_very_text(self, links: Links) -> None:
         self.defer(links, duplicate(Evidence.TEXT))
