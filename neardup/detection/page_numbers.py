@@ -11,7 +11,7 @@ from collections import defaultdict
 from itertools import filterfalse, groupby, pairwise
 from typing import TYPE_CHECKING
 
-from neardup.text.headline import date_words
+from neardup.text.headline import date_words, short_months
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ def _is_number(word: str) -> bool:
 class Said:
     """The words of a page, and where the numbers and the names of months and days among them stand."""
 
-    __slots__ = ("_told", "date_words", "numbers", "words")
+    __slots__ = ("_told", "_years", "date_words", "numbers", "words")
 
     def __init__(self, found: Sequence[str]) -> None:
         self.words = found
@@ -58,7 +58,10 @@ class Said:
         # take half of the time of looking at all words for each question.
         distinct = set(found)
         self.numbers = {word for word in distinct if _is_number(word)}
+        self._years = {word for word in self.numbers if _YEAR.fullmatch(word)}
         self.date_words = date_words() & distinct
+        if self._years and (short := short_months() & distinct):
+            self.date_words |= self._beside_years(short)
         telling = self.numbers | self.date_words
         self._told = [index for index, word in enumerate(found) if word in telling]
         """The indices of numbers and of names of months and days, in order."""
@@ -124,6 +127,18 @@ class Said:
         kept = ((before[index], self.words[index]) for index in numbers)
         return between, tuple((place, word) for place, word in kept if word not in self.date_words)
 
+    def _beside_years(self, names: frozenset[str]) -> frozenset[str]:
+        """The names that stand beside a year, with a number between at most: ``mar`` in ``Mar 5, 2031``."""
+        found: set[str] = set()
+        for index, word in enumerate(self.words):
+            if word in self._years:
+                for beside in (
+                    self.words[max(0, index - 2) : index][::-1],
+                    self.words[index + 1 : index + 3],
+                ):
+                    found.update(beside if beside and beside[0] in self.numbers else beside[:1])
+        return names & found
+
     def _rows(self) -> Iterator[list[int]]:
         """The indices of the numbers, by rows without another word between."""
         return _in_rows([index for index in self._told if self.words[index] in self.numbers])
@@ -132,7 +147,7 @@ class Said:
         """The indices of the numbers that are years, or stand beside a year or a month, with a number between
         at most.
         """
-        of_dates = self.date_words | {word for word in self.numbers if _YEAR.fullmatch(word)}
+        of_dates = self.date_words | self._years
         for index in self._told:
             said = self.words[index]
             if said not in of_dates:

@@ -48,6 +48,11 @@ DATE_WORDS = Path(__file__).with_name("date_words.txt")
 the file.
 """
 
+SHORT_MONTHS = Path(__file__).with_name("short_months.txt")
+"""Short names of months, such as ``nov``; of the same languages, and made by the same command. Most are other
+words, too.
+"""
+
 _SYMBOLS = re.compile(r"[-+#*&%=<>~^|$](?<=\w.)(?:(?<!-)|(?=[-=>]))[+#*&%=<>~^|$!-]*")
 """What tells C from C++ and C#, and one operator from another. A symbol that follows no letter or digit at
 once is punctuation. The class in front lets the search skip what is no symbol.
@@ -160,5 +165,15 @@ def word_hash(word: str) -> int:
 @cache
 def date_words() -> frozenset[str]:
     """What :data:`DATE_WORDS` has."""
-    lines = DATE_WORDS.read_text(encoding="utf-8").splitlines()
+    return _lines(DATE_WORDS)
+
+
+@cache
+def short_months() -> frozenset[str]:
+    """What :data:`SHORT_MONTHS` has."""
+    return _lines(SHORT_MONTHS)
+
+
+def _lines(file: Path) -> frozenset[str]:
+    lines = file.read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if not line.startswith("#"))

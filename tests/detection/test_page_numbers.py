@@ -35,6 +35,12 @@ def test_dates_say_nothing() -> None:
     assert said("drawn 1", "drawn 1", "on 5 March 2026 drawn 7") == ["7"]
 
 
+def test_a_short_month_is_one_beside_a_year() -> None:
+    assert said("drawn 1", "drawn 1", "Week 45, Nov 2026: drawn 7 on Mar 5, 2026 and 6. févr. 2027") == ["7"]
+    # Most short names are other words as well: "mar" is the Spanish sea.
+    assert said("drawn 1", "drawn 1", "nov 45 drawn 7 mar 8") == ["45", "7", "8"]
+
+
 def test_the_days_of_a_month_say_nothing_with_or_without_weeks() -> None:
     days = " ".join(f"{45 + day // 7} {day}" if day % 7 == 1 else str(day) for day in range(1, 31))
 

@@ -215,7 +215,7 @@ class TestEndlessSpaces:
             # From one event to the next there are some two hundred pages of days and months.
             (lambda: Calendar(5, days=True), 200, 3_000),
             (lambda: Calendar(5, days=True, foot=clock), 60, 10_000),
-            (lambda: Agenda(5), 50, 8_000),
+            (lambda: Agenda(5), 50, 2_000),
             (lambda: SessionIds(5, endless=True), ENDLESS_AFTER, 1_500),
             (lambda: BeyondTheLast(25), ENDLESS_AFTER, 1_500),
             (lambda: BeyondTheLast(25, counted=True), ENDLESS_AFTER, 8 * ENDLESS_AFTER),

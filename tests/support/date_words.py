@@ -1,4 +1,6 @@
-"""Makes ``neardup/text/date_words.txt`` of the Unicode CLDR: ``python -m tests.support.date_words``."""
+"""Makes ``date_words.txt`` and ``short_months.txt`` of ``neardup/text`` of the Unicode CLDR: ``python -m
+tests.support.date_words``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from importlib.metadata import version
 
 from babel import Locale
 
-from neardup.text.headline import DATE_WORDS
+from neardup.text.headline import DATE_WORDS, SHORT_MONTHS
 from neardup.text.words import words
 
 LANGUAGES = (
@@ -34,10 +36,24 @@ def date_words() -> list[str]:
     return sorted(word for word in found if not word.isdigit())
 
 
+def short_months() -> list[str]:
+    """Short names of months, as words are told apart, without those of :func:`date_words`; sorted."""
+    found = {
+        max(words(str(name)), key=len)
+        for language in LANGUAGES.split()
+        for context in ("format", "stand-alone")
+        for name in Locale.parse(language).months[context]["abbreviated"].values()
+    }
+    return sorted(word for word in found.difference(date_words()) if len(word) >= _SHORTEST)
+
+
 def main() -> None:
-    head = "# Names of months and days of the week, from the Unicode CLDR (Unicode License V3)"
-    lines = [f"{head}, by Babel {version('babel')}.", *date_words()]
-    DATE_WORDS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for file, what, found in (
+        (DATE_WORDS, "Names of months and days of the week", date_words()),
+        (SHORT_MONTHS, "Short names of months", short_months()),
+    ):
+        head = f"# {what}, from the Unicode CLDR (Unicode License V3), by Babel {version('babel')}."
+        file.write_text("\n".join([head, *found]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

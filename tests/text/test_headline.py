@@ -12,14 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.text import headline
-from neardup.text.headline import DATE_WORDS, HEADING_WORDS, TITLE_WORDS, of_texts, of_tree
+from neardup.text.headline import (
+    DATE_WORDS,
+    HEADING_WORDS,
+    SHORT_MONTHS,
+    TITLE_WORDS,
+    of_texts,
+    of_tree,
+)
 from neardup.text.visible_text import decode, parse
 from neardup.text.words import words
-from tests.support.date_words import date_words
+from tests.support.date_words import date_words, short_months
 from tests.support.places import PAGES
 from tests.support.twins import python_twin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from lxml import etree
@@ -175,11 +183,12 @@ def test_names_of_months_and_days_are_told_from_words_as_numbers_are() -> None:
 
 
 @pytest.mark.slow
-def test_the_names_are_those_of_the_cldr() -> None:
-    written = DATE_WORDS.read_text(encoding="utf-8").splitlines()[1:]
+@pytest.mark.parametrize(("file", "names"), [(DATE_WORDS, date_words), (SHORT_MONTHS, short_months)])
+def test_the_names_are_those_of_the_cldr(file: Path, names: Callable[[], list[str]]) -> None:
+    written = file.read_text(encoding="utf-8").splitlines()[1:]
 
     # Another release may have a name more or less.
-    assert len(set(written) ^ set(date_words())) <= 0.02 * len(written)
+    assert len(set(written) ^ set(names())) <= 0.02 * len(written)
 
 
 def test_a_heading_of_ten_thousand_words_gives_its_first() -> None:

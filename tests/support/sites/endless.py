@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -125,6 +124,7 @@ class Agenda(Pages):
         super().__init__(pages)
         chosen = random.Random(3).sample(range(365), 20)
         self._events = {_FIRST + timedelta(days=number): prose(f"event {number}", 60) for number in chosen}
+        self._asked = 0
         self.keys |= {"year", "week", "day"} | {f"event {day}" for day in self._events}
 
     def answer(self, ask: Ask) -> Answer:
@@ -166,7 +166,8 @@ class Agenda(Pages):
         return self._view(f"{day:%A, %B %d, %Y}", [self._hours, self._events.get(day, "")], key, links)
 
     def _view(self, title: str, shown: list[str], key: str, links: dict[str, str]) -> Answer:
-        return page(title, *shown, f"It is {time.strftime('%H:%M:%S')}.", key=key, links=links)
+        self._asked += 1
+        return page(title, *shown, clock(self._asked), key=key, links=links)
 
 
 class BeyondTheLast(Pages):
