@@ -132,12 +132,14 @@ class Said:
         found: set[str] = set()
         for index, word in enumerate(self.words):
             if word in self._years:
-                for beside in (
-                    self.words[max(0, index - 2) : index][::-1],
-                    self.words[index + 1 : index + 3],
-                ):
+                for beside in self._around(index):
                     found.update(beside if beside and beside[0] in self.numbers else beside[:1])
         return names & found
+
+    def _around(self, index: int) -> tuple[Sequence[str], Sequence[str]]:
+        """The words before and after one that may be of a date with that one, the nearest first."""
+        before = self.words[max(0, index - _OF_A_DATE + 1) : index]
+        return before[::-1], self.words[index + 1 : index + _OF_A_DATE]
 
     def _rows(self) -> Iterator[list[int]]:
         """The indices of the numbers, by rows without another word between."""
@@ -154,8 +156,7 @@ class Said:
                 continue
             if said in self.numbers:
                 yield index
-            before = self.words[max(0, index - _OF_A_DATE + 1) : index][::-1]
-            for step, beside in ((-1, before), (1, self.words[index + 1 : index + _OF_A_DATE])):
+            for step, beside in zip((-1, 1), self._around(index), strict=True):
                 for away, word in enumerate(beside, 1):
                     if word not in self.numbers:
                         break
