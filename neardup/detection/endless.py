@@ -43,6 +43,10 @@ the limit it is doubted that the last words of a page's own are content. Whoever
 tell: random words are others then. And ``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages
 say, unless one of them is new.
 
+A space may lead to new pages by some of its pages only: by months, but not by days. Where days are asked for
+first, they exhaust the cluster before the months have their turn. So pages of a kind that has led to new ones
+are followed for a while beyond the end (:mod:`neardup.detection.fruitful`).
+
 A chain of alike pages that ends looks endless from within. So whoever has learned that a cluster is exhausted
 may :meth:`~EndlessWatch.question` that, at once, look at what comes further on, and let it
 :meth:`~EndlessWatch.go_on`.
@@ -57,6 +61,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import host_of
+from neardup.detection.fruitful import FruitfulShapes
 from neardup.detection.page_numbers import Said, changed, numbers_beside
 from neardup.detection.skeletons import Skeletons
 from neardup.text.words import words
@@ -122,6 +127,7 @@ class Led(Enum):
     """What a request that came out of a duplicate has led to."""
 
     NEW = "new to this crawl"
+    NEW_NUMBERS = "new to this crawl by numbers alone, which may be made up"
     OWN_WORDS = "not judged, or with something to say of its own"
     OWN_NUMBERS = "numbers of its own, which last, and new links"
     LITTLE = "little that is new, or near the way in, so that it is no sign of an endless space"
@@ -187,6 +193,7 @@ class EndlessWatch:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
+        self._fruitful = FruitfulShapes(limit)
         self._skeletons = Skeletons()
         """Canonical pages that say the same but for dates are one page here: the first of them."""
         self._clusters: OrderedDict[int, _Cluster] = OrderedDict()
@@ -201,6 +208,13 @@ class EndlessWatch:
     def is_exhausted(self, canonical_id: int) -> bool:
         """Whether the links of the duplicates of a canonical page are to be followed no further."""
         return canonical_id in self._exhausted
+
+    def is_fruitful(self, canonical_id: int, shape: str) -> bool:
+        """Whether an exhausted cluster still leads to pages of this shape of URL: not long ago, such pages
+        were new, or led to new ones.
+        """
+        is_at_end = self._cluster(canonical_id).without_new >= MOST_WITHOUT_NEW * self.limit
+        return not is_at_end and shape in self._fruitful
 
     def cluster_of(self, canonical_id: int) -> int:
         """The cluster that the duplicates of a canonical page count for: its own, or one it has joined."""
@@ -259,7 +273,7 @@ class EndlessWatch:
             cluster.own = Own(url, own_words)
         if is_new:
             if (own_words or own_numbers) and not has_ended:
-                return Led.NEW
+                return Led.NEW if own_words else Led.NEW_NUMBERS
             self._joined[canonical_id] = cluster_id
             self._remembered += 1
             times = OFTEN
@@ -331,28 +345,36 @@ class EndlessWatch:
         """Take the numbers of a cluster that last for content."""
         self._cluster(cluster_id).numbers_last = True
 
-    def led(self, canonical_id: int, to: Led) -> bool:
+    def led(self, canonical_id: int, to: Led, *, shape: str = "", out_of: str = "") -> bool:
         """Count what a request of a cluster has led to; whether that exhausts the cluster, the one time that
         it does.
+
+        ``shape`` is that of the URL of the page, ``out_of`` that of the page with the link; "": it is not
+        known.
         """
         if not self.limit:
             return False
         cluster = self._cluster(canonical_id)
-        if to is Led.NEW:
+        if to in {Led.NEW, Led.NEW_NUMBERS}:
             cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
             cluster.questions, cluster.question = 0, None
             cluster.doubted, cluster.own, cluster.of_ended = 0, None, 0
             cluster.news += 1
             self._exhausted.pop(canonical_id, None)
+            if to is Led.NEW and out_of:
+                self._fruitful.bear(canonical_id, out_of, shape)
             return False
         if to is Led.LITTLE:
             return False
         cluster.without_new += 1
+        change: float
         if to in {Led.OWN_WORDS, Led.OWN_NUMBERS}:
-            cluster.count, cluster.of_ended = max(0.0, cluster.count - WORTH), 0
+            change, cluster.of_ended = -WORTH, 0
         else:
-            cluster.count += 0.5 if to is Led.LEAF else 1.0
+            change = 0.5 if to is Led.LEAF else 1.0
             cluster.of_ended += to is Led.OF_ENDED
+        cluster.count = max(0.0, cluster.count + change)
+        self._fruitful.count(shape, change)
         over = (
             cluster.count >= self.limit + cluster.allowed
             or cluster.of_ended >= _OF_ENDED + cluster.allowed

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import copy
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy import signals
@@ -20,6 +20,7 @@ from neardup.scrapy.options import Action
 from neardup.scrapy.schedulers import has_own_requests_only
 from neardup.scrapy.steps import Steps
 from neardup.urls.expiry import expires
+from neardup.urls.parts import url_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -48,6 +49,9 @@ FAR = "neardup_far"
 
 Each page on the way counts by the place of its link among the new links of the page before.
 """
+
+OUT_OF = "neardup_out_of"
+"""Key of the meta of a deferred request: the shape of the URL of the page that the request came out of."""
 
 BAND = "neardup_band"
 """Key of the meta of a link that may be put back into the queue when its turn comes.
@@ -92,7 +96,7 @@ Some wait half a band earlier than the others, at a stop of the audit.
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
 
-_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, BAND, PREDICTED, AUDITED, AGAIN})
+_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, OUT_OF, BAND, PREDICTED, AUDITED, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
 
 _NEAR = 3
@@ -213,7 +217,7 @@ class Links:
         self._withheld.pop(fingerprint, None)
 
     def defer(
-        self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int
+        self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int, *, out_of: str = ""
     ) -> Request | None:
         """Have a request made last; among those that are deferred, what another page has led to comes last of
         all. Returns the request that waits, this one or an equal one; None: that has been made, or is in its
@@ -221,6 +225,8 @@ class Links:
 
         The longer the chain of deferred requests that led to it, the later. So an endless calendar is read
         from its beginning in both directions, and not to the end of time in one.
+
+        ``out_of``: the shape of the URL of the page that the request came out of; "": it is not known.
 
         A request that may not wait is made in its turn. It is withheld like the others if its cluster turns
         out to be endless.
@@ -239,6 +245,7 @@ class Links:
         if waits and request.priority > -DEFERRED // 2:
             request.priority -= (lowered_by(band) if new else REPEATED) + min(chain, LONGEST_CHAIN)
         request.meta[CLUSTER], request.meta[CHAIN], request.meta[FAR] = canonical_id, chain, far
+        request.meta[OUT_OF] = out_of
         is_to_come = new or fingerprint in self._deferred
         self.pass_on(fingerprint)
         if is_to_come and alone:
@@ -252,6 +259,11 @@ class Links:
         if waits:
             self.crawler.stats.inc_value("neardup/links_deferred")
         return self._queued.get(fingerprint) if self._knows_queue else request
+
+    def leads_no_further(self, cluster: int, url: str) -> bool:
+        """Whether a link of the duplicates of an exhausted cluster is not followed."""
+        endless = self.endless
+        return endless.is_exhausted(cluster) and not endless.is_fruitful(cluster, url_shape(url))
 
     def withhold(self, request: Request, fingerprint: int, space: Space) -> None:
         """Note that a request is not made because its page is a duplicate, one of a space."""
@@ -365,7 +377,7 @@ class Links:
             return False
         fingerprint = request_key(self.crawler, request)
         cluster = self._deferred.get(fingerprint)
-        if cluster is None or not self.endless.is_exhausted(cluster):
+        if cluster is None or not self.leads_no_further(cluster, request.url):
             return False
         self.withhold_waiting(request, cluster)
         return True
@@ -469,7 +481,7 @@ class PageLinks:
             return True
         assert verdict is not None
         cluster = links.endless.cluster_of(copy_of)
-        if (links.action.withholds and not new) or links.endless.is_exhausted(cluster):
+        if (links.action.withholds and not new) or links.leads_no_further(cluster, url):
             links.withhold(request, fingerprint, cluster)
             links.hold(verdict, fingerprint, Held(request, request.priority, Why.WITHHELD))
             self.withheld += 1
@@ -477,10 +489,15 @@ class PageLinks:
         chain = 0 if self._led_by is None else self._response.meta.get(CHAIN, 0) + 1
         priority = request.priority
         # Pages have many links that Scrapy filters. Held, these took memory, and the time of the collector.
-        waiting = links.defer(request, fingerprint, cluster, chain, self._far + len(self._new))
+        far = self._far + len(self._new)
+        waiting = links.defer(request, fingerprint, cluster, chain, far, out_of=self._shape)
         if waiting is not None:
             links.hold(verdict, fingerprint, Held(waiting, priority, Why.DEFERRED))
         return True
+
+    @cached_property
+    def _shape(self) -> str:
+        return url_shape(self._response.url)
 
     def _copy_of(self) -> int | None:
         """The canonical page because of which links wait; None: links do not wait.
@@ -528,7 +545,8 @@ class PageLinks:
             led = endless.compare(cluster, of, self._text(), is_new=is_new, new_links=new_links, url=url)
             if self._is_near(led):
                 led = Led.LITTLE
-        return cluster if endless.led(cluster, led) else None
+        out_of = self._response.meta.get(OUT_OF, "")
+        return cluster if endless.led(cluster, led, shape=self._shape, out_of=out_of) else None
 
     def _is_near(self, led: Led) -> bool:
         """Whether this page is too near to one that did not wait to be a sign of an endless space."""

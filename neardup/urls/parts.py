@@ -31,6 +31,7 @@ _EXTENSION = re.compile(r"\.(?:html?|xhtml|php|aspx?|jsp)", re.IGNORECASE)
 _ALIAS = re.compile(r"https?://(?:www\.)?", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]+")
 _ID = re.compile(r"[0-9A-Za-z_=.~-]{12,}")
+_WORDS = re.compile(r"(?:%[0-9A-Fa-f]{2}|[^\W\d_])+(?:[-_.+~]+(?:%[0-9A-Fa-f]{2}|[^\W\d_])+)*")
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 
 
@@ -144,6 +145,25 @@ def shape(segment: str) -> str:
     ('article-0.html', '~')
     """
     return OPAQUE if is_opaque(segment) else _DIGITS.sub("0", segment)
+
+
+def url_shape(url: str) -> str:
+    """What the URLs of pages of one kind have in common; "" if a URL cannot be read.
+
+    That is the site, the shape of the path, and the names of the parameters. If there are none, the words of
+    the last name of the path stand for the page, and are left out.
+
+    >>> url_shape("http://a.example/event/jazz-night/"), url_shape("http://a.example/day?date=2026-11-29")
+    ('http://a.example/event/a', 'http://a.example/day?date')
+    """
+    parts = parts_of(url)
+    if parts is None:
+        return ""
+    *folders, name = [segment for segment in parts.segments if segment] or [""]
+    if not parts.parameters and not is_opaque(name):
+        name = _WORDS.sub("a", name)
+    path = "/".join([parts.origin, *map(shape, folders[:4]), shape(name)])
+    return "?".join((path, *parameter_names(url)))
 
 
 def plain_spelling(segments: tuple[str, ...]) -> tuple[tuple[str, ...], str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from neardup.detection import endless
+from neardup.detection import endless, fruitful
 from neardup.detection.endless import (
     IN_DOUBT,
     MOST_QUESTIONS,
@@ -214,7 +214,7 @@ class TestNewPages:
         first, second, *_ = draws()
         watch.compare(1, 2, first, new_links=True)
 
-        assert watch.compare(1, 3, second, is_new=True, new_links=True) is Led.NEW
+        assert watch.compare(1, 3, second, is_new=True, new_links=True) is Led.NEW_NUMBERS
         assert watch.compare(1, 4, second, is_new=True, new_links=True) is Led.NOTHING
 
 
@@ -319,6 +319,98 @@ def test_what_is_new_begins_anew_and_what_leads_no_further_does_not_count() -> N
     assert not watch.led(7, Led.NOTHING)  # told once
     watch.led(7, Led.NEW)
     assert not watch.is_exhausted(7)
+
+
+class TestFruitfulShapes:
+    """Days exhaust a cluster whose months lead to events."""
+
+    @staticmethod
+    def exhausted_by_days(limit: int = 10) -> EndlessWatch:
+        watch = EndlessWatch(limit)
+        for _ in range(2):
+            watch.led(1, Led.NEW, shape="/event/0", out_of="/month/0")
+        while not watch.led(1, Led.NOTHING, shape="/day/0", out_of="/month/0"):
+            pass
+        assert watch.is_exhausted(1)
+        return watch
+
+    def test_pages_that_were_new_and_what_led_to_them(self) -> None:
+        watch = self.exhausted_by_days()
+
+        assert watch.is_fruitful(1, "/month/0")
+        assert watch.is_fruitful(1, "/event/0")
+        assert not watch.is_fruitful(1, "/day/0")
+        assert not watch.is_fruitful(1, "/other")
+        assert not watch.is_fruitful(1, "")
+        assert watch.is_fruitful(2, "/month/0")  # which cluster a month is of may be a matter of one word
+
+    def test_until_they_alone_count_a_quarter_of_the_limit(self) -> None:
+        watch = self.exhausted_by_days(limit=20)
+
+        followed = 0
+        while watch.is_fruitful(1, "/month/0"):
+            watch.led(1, Led.NOTHING, shape="/month/0", out_of="/month/0")
+            followed += 1
+
+        assert followed == 5
+        assert watch.is_fruitful(1, "/event/0")
+
+    def test_they_end_with_the_cluster_where_there_are_no_others(self) -> None:
+        watch = EndlessWatch(10)
+        for _ in range(2):
+            watch.led(1, Led.NEW, shape="/event/0", out_of="/month/0")
+
+        while not watch.led(1, Led.NOTHING, shape="/month/0", out_of="/month/0"):
+            pass
+
+        assert not watch.is_fruitful(1, "/month/0")
+
+    def test_a_new_page_begins_anew(self) -> None:
+        watch = self.exhausted_by_days()
+        for _ in range(watch.limit):
+            watch.led(1, Led.NOTHING, shape="/month/0", out_of="/month/0")
+
+        watch.led(1, Led.NEW, shape="/event/0", out_of="/month/0")
+
+        assert not watch.is_exhausted(1)
+        assert watch.is_fruitful(1, "/month/0")
+
+    def test_not_for_ever(self) -> None:
+        watch = self.exhausted_by_days(limit=2)
+
+        for _ in range(MOST_WITHOUT_NEW * watch.limit):
+            watch.led(1, Led.OWN_WORDS, shape="/month/0", out_of="/month/0")
+
+        assert not watch.is_fruitful(1, "/month/0")
+
+    def test_numbers_that_may_be_made_up_are_no_fruit(self) -> None:
+        watch = EndlessWatch(10)
+
+        for _ in range(2):
+            watch.led(1, Led.NEW_NUMBERS, shape="/week/0", out_of="/year/0")
+
+        assert watch.news(1) == 2
+        assert not watch.is_fruitful(1, "/week/0")
+        assert not watch.is_fruitful(1, "/year/0")
+
+    def test_the_first_page_of_a_kind_is_none_either(self) -> None:
+        watch = EndlessWatch(10)
+
+        watch.led(1, Led.NEW, shape="/week/0", out_of="/year/0")
+        watch.led(1, Led.NEW, shape="/day/0", out_of="/week/0")
+
+        assert not any(watch.is_fruitful(1, shape) for shape in ("/year/0", "/week/0", "/day/0"))
+
+    def test_not_all_are_remembered(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fruitful, "_MOST_SHAPES", 40)
+        watch = EndlessWatch(10)
+
+        for number in range(100):
+            for _ in range(2):
+                watch.led(number, Led.NEW, shape=f"/{number}", out_of=f"/of/{number}")
+
+        remembered = [number for number in range(100) if watch.is_fruitful(1, f"/{number}")]
+        assert remembered == list(range(80, 100))
 
 
 def test_a_page_of_its_own_words_makes_up_for_some() -> None:

@@ -23,7 +23,7 @@ from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.scrapy import extension
 from neardup.scrapy.held import MOST_REQUESTS
-from neardup.scrapy.links import CHAIN, CLUSTER, FAR, RELEASED, Links, PageLinks, request_key
+from neardup.scrapy.links import CHAIN, CLUSTER, FAR, OUT_OF, RELEASED, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
 from neardup.store.figures import curve
 from neardup.store.store import Store
@@ -194,7 +194,7 @@ class TestReleasedLinks:
         assert (released.dont_filter, released.meta) == (False, {"kept": 1})
         assert links.has_been_released(waiting)
         assert not links.has_been_released(waiting)  # such as a retry
-        assert waiting.meta.keys() == {"kept", CLUSTER, CHAIN, FAR}
+        assert waiting.meta.keys() == {"kept", CLUSTER, CHAIN, FAR, OUT_OF}
 
     def test_not_if_its_turn_has_come(self, links: Links) -> None:
         waiting = self.defer(links, duplicate())

@@ -83,8 +83,8 @@ DUPLICATE = Verdict(
 )
 
 
-def response(meta: dict[str, Any] | None = None) -> HtmlResponse:
-    return HtmlResponse(URL, body=b"<p>x</p>", encoding="utf-8", request=Request(URL, meta=meta))
+def response(meta: dict[str, Any] | None = None, url: str = URL) -> HtmlResponse:
+    return HtmlResponse(url, body=b"<p>x</p>", encoding="utf-8", request=Request(url, meta=meta))
 
 
 @pytest.fixture
@@ -522,6 +522,34 @@ class TestNearPages:
         assert further.lets_pass(below)
 
         assert [request.meta[FAR] for request in (*requests, below)] == [1, 2, 3, 3]
+
+
+class TestFruitfulShapes:
+    """An exhausted cluster still leads to pages like those that led to something new."""
+
+    def test_months_are_followed_when_days_have_exhausted_the_cluster(self, links: Links) -> None:
+        site = "http://shop.example"
+        first = PageLinks(links, response(url=f"{site}/month/1"), DUPLICATE, str)
+        event, waiting = Request(f"{site}/event/jazz-night"), Request(f"{site}/day/0")
+        assert first.lets_pass(event)
+        assert first.lets_pass(waiting)
+        for page_id, said in ((3, "a night of jazz"), (4, "sea bass and potatoes")):
+            new = replace(NEW, page_id=page_id)
+            PageLinks(links, response(event.meta, event.url), new, partial(str, said)).finish()
+        far = {**waiting.meta, CHAIN: 3, FAR: 9}
+        told: list[int | None] = []
+        for day in range(1, 30):
+            page = PageLinks(links, response(far, f"{site}/day/{day}"), DUPLICATE, lambda: "nothing")
+            told.append(page.finish())
+        assert waiting.meta[CLUSTER] in told
+
+        passed = [
+            PageLinks(links, response(url=f"{site}/month/2"), DUPLICATE, str).lets_pass(Request(site + path))
+            for path in ("/month/3", "/event/rock", "/day/77", "/news")
+        ]
+
+        assert passed == [True, True, False, False]
+        assert links.is_withheld_now(waiting)
 
 
 class TestPagesThatDifferInNumbers:

@@ -201,7 +201,7 @@ def test_what_neardup_fails_on_passes_untouched(
             yield scrapy.Request(f"{site.url}/broken")
             for number in range(3):
                 # Keys of neardup's own, with what cannot be theirs.
-                junk = {"neardup_cluster": [], "neardup_chain": "long"}
+                junk = {"neardup_cluster": [], "neardup_chain": "long", "neardup_out_of": {}}
                 yield scrapy.Request(f"{site.url}/{number}", meta=junk)
 
         def parse(self, response: Response) -> Iterator[Any]:
