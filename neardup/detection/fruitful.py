@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from neardup.detection.latest import keep_latest
+
 _COUNT = 0.25
 """Times the limit of a cluster: what pages of a shape count until the shape is fruitful no longer. Most pages
 of an endless space are of few shapes, and these have counted more before a cluster is exhausted.
@@ -41,15 +43,9 @@ class FruitfulShapes:
         """
         way = cluster_id, out_of, shape
         if way in self._ways:
-            for fruitful in (out_of, shape):
-                self._counts[fruitful] = 0.0
-                self._counts.move_to_end(fruitful)
-        self._ways[way] = None
-        self._ways.move_to_end(way)
-        while len(self._counts) > _MOST_SHAPES:
-            self._counts.popitem(last=False)
-        if len(self._ways) > _MOST_WAYS:
-            self._ways.popitem(last=False)
+            keep_latest(self._counts, out_of, 0.0, _MOST_SHAPES)
+            keep_latest(self._counts, shape, 0.0, _MOST_SHAPES)
+        keep_latest(self._ways, way, None, _MOST_WAYS)
 
     def count(self, shape: str, change: float) -> None:
         """Add to the count of a page's shape, which does not fall below 0."""

@@ -217,7 +217,7 @@ class Links:
         self._withheld.pop(fingerprint, None)
 
     def defer(
-        self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int, *, out_of: str = ""
+        self, request: Request, fingerprint: int, canonical_id: int, chain: int, far: int, *, out_of: str
     ) -> Request | None:
         """Have a request made last; among those that are deferred, what another page has led to comes last of
         all. Returns the request that waits, this one or an equal one; None: that has been made, or is in its
