@@ -40,7 +40,8 @@ has led to the page: the duplicates of the page count for that cluster. Pages th
 
 A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
 the limit it is doubted that the last words of a page's own are content. Whoever asks for that page again can
-tell: random words are others then. And ``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages
+tell: random words are others then. Only some kinds of pages may have random words: the reviews of products,
+but not their details. So the last such page of each kind, by the shapes of URLs, can be asked for. And ``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages
 say, unless one of them is new.
 
 A space may lead to new pages by some of its pages only: by months, but not by days. Where days are asked for
@@ -62,6 +63,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import host_of
 from neardup.detection.fruitful import FruitfulShapes
+from neardup.detection.latest import keep_latest
 from neardup.detection.page_numbers import Said, changed, numbers_beside
 from neardup.detection.skeletons import Skeletons
 from neardup.text.words import words
@@ -83,6 +85,9 @@ fifty.
 
 IN_DOUBT = 2
 """Times the limit: requests in a row without a page that is new, after which words are doubted."""
+
+_MOST_KINDS = 4
+"""Kinds of pages of which the last one with words of its own is remembered in each cluster."""
 
 MOST_WITHOUT_NEW = 50
 """Times the limit: requests in a row without a page that is new, after which a cluster is exhausted whatever
@@ -137,7 +142,7 @@ class Led(Enum):
 
 
 class Own(NamedTuple):
-    """The last page that had words of its own: its URL, and the hashes of the phrases that no page had."""
+    """A page that had words of its own: its URL, and the hashes of the phrases that no page had."""
 
     url: str
     phrases: set[int]
@@ -158,11 +163,11 @@ class _Cluster:
     """Pages in a row that an exhausted cluster has led to as well."""
     question: int | None = None
     """The number of the question that is open."""
-    own: Own | None = None
-    """The last one since the cluster was exhausted."""
+    own: OrderedDict[str, Own] = field(default_factory=OrderedDict)
+    """The last one of each shape of URL since the cluster was exhausted."""
     doubted: int = 0
     """Requests in a row without a page that is new, when the cluster was exhausted last."""
-    in_doubt: Own | None = None
+    in_doubt: tuple[Own, ...] = ()
     news: int = 0
     """Pages that were new."""
     numbers_last: bool = False
@@ -247,12 +252,13 @@ class EndlessWatch:
         is_new: bool = False,
         new_links: bool,
         url: str = "",
+        shape: str = "",
     ) -> Led:
         """What it is worth that a cluster has led to a duplicate of a canonical page, with this text.
 
         ``is_new``: to that page itself. If the page has nothing of its own, the page joins the cluster.
         ``new_links``: the page has links that no page had. ``url`` is remembered if the page has words of its
-        own.
+        own, and is the last such page of this ``shape`` of URL.
         """
         cluster = self._cluster(cluster_id)
         before = cluster.size
@@ -270,7 +276,7 @@ class EndlessWatch:
         of = None if is_new else canonical_id
         has_ended = not own_numbers and self._has_ended(cluster_id, of, phrases)
         if own_words and not has_ended:
-            cluster.own = Own(url, own_words)
+            keep_latest(cluster.own, shape, Own(url, own_words), _MOST_KINDS)
         if is_new:
             if (own_words or own_numbers) and not has_ended:
                 return Led.NEW if own_words else Led.NEW_NUMBERS
@@ -358,7 +364,8 @@ class EndlessWatch:
         if to in {Led.NEW, Led.NEW_NUMBERS}:
             cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
             cluster.questions, cluster.question = 0, None
-            cluster.doubted, cluster.own, cluster.of_ended = 0, None, 0
+            cluster.doubted, cluster.of_ended = 0, 0
+            cluster.own.clear()
             cluster.news += 1
             self._exhausted.pop(canonical_id, None)
             if to is Led.NEW and out_of:
@@ -386,12 +393,15 @@ class EndlessWatch:
         if not over and not (in_doubt and cluster.own):
             return False
         cluster.doubted = cluster.without_new
-        cluster.in_doubt, cluster.own = (cluster.own if in_doubt else None), None
+        cluster.in_doubt = tuple(reversed(cluster.own.values())) if in_doubt else ()
+        cluster.own.clear()
         self._exhausted[canonical_id] = None
         return True
 
-    def in_doubt(self, canonical_id: int) -> Own | None:
-        """The words because of which a cluster has just been exhausted; None: it was for another reason."""
+    def in_doubt(self, canonical_id: int) -> tuple[Own, ...]:
+        """The words because of which a cluster has just been exhausted, the last ones first; empty: it was
+        for another reason.
+        """
         return self._cluster(canonical_id).in_doubt
 
     def question(self, canonical_id: int, *, in_doubt: bool = False) -> int | None:
@@ -483,7 +493,8 @@ class EndlessWatch:
         for cluster in self._clusters.values():
             cluster.phrases.clear()
             cluster.times.clear()
-            cluster.own = cluster.in_doubt = None
+            cluster.own.clear()
+            cluster.in_doubt = ()
         self._made_up.clear()
         self._joined.clear()
         self._remembered = 0

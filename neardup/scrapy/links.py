@@ -540,9 +540,15 @@ class PageLinks:
         else:
             of = verdict.page_stood_for
             assert of is not None
-            is_new, new_links = not verdict.repeated, bool(self._new)
-            url = self._response.url
-            led = endless.compare(cluster, of, self._text(), is_new=is_new, new_links=new_links, url=url)
+            led = endless.compare(
+                cluster,
+                of,
+                self._text(),
+                is_new=not verdict.repeated,
+                new_links=bool(self._new),
+                url=self._response.url,
+                shape=self._shape,
+            )
             if self._is_near(led):
                 led = Led.LITTLE
         out_of = self._response.meta.get(OUT_OF, "")

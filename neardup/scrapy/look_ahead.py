@@ -94,7 +94,7 @@ class _Own:
     last: _OfOnePage | None = None
     """That of the last page that has something of its own."""
     seen: int = 0
-    """Pages since the cluster was last about to be left."""
+    """Pages since these last had the cluster go on."""
     pages: int = 0
     """Those of them that have something of their own."""
     lasts: bool = False
@@ -110,6 +110,9 @@ class _Own:
             self.met |= own
         return len(own)
 
+    def begin_anew(self) -> None:
+        self.seen = self.pages = 0
+
     def shows(self, limit: int) -> bool:
         """Whether half as many pages have something of their own as would have to say words of their own.
 
@@ -123,7 +126,7 @@ class _ToAsk(NamedTuple):
     on.
     """
 
-    doubted: OwnWords | None
+    doubted: tuple[OwnWords, ...]
     own: list[_Own]
     further: list[Further]
 
@@ -145,7 +148,7 @@ class _Pages:
 
     def begin_anew(self) -> None:
         for own in self.kinds:
-            own.seen = own.pages = 0
+            own.begin_anew()
 
 
 class LookAhead:
@@ -211,8 +214,8 @@ class LookAhead:
         doubted = self._endless.in_doubt(cluster)
         further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
         telling = [own for own in (pages.kinds if not further else (pages.names,)) if own.shows(limit)]
-        pages.begin_anew()
         if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
+            pages.begin_anew()
             return
         to_ask = _ToAsk(doubted, [own for own in telling if not own.lasts], further)
         question = None
@@ -226,12 +229,14 @@ class LookAhead:
     async def _look(self, cluster: int, question: int, response: Response, to_ask: _ToAsk) -> None:
         doubted = to_ask.doubted
         try:
-            if doubted and await self._says_again(cluster, doubted, response):
-                self._endless.trust(cluster, question)
-                return
+            for words in doubted:
+                if await self._says_again(cluster, words, response):
+                    self._endless.trust(cluster, question)
+                    return
             for own in to_ask.own:
                 own.lasts = await self._has_again(own)
                 if own.lasts and self._endless.count_anew(cluster, question):
+                    own.begin_anew()
                     return
             for there in to_ask.further:
                 if await self._is_end(there, cluster, response.request, by_words=not doubted):

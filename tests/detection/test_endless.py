@@ -163,7 +163,7 @@ def test_numbers_that_last_are_as_good_as_words(
     for page, again in zip(*map(draws, clocks), strict=True):
         read += 1
         if watch.led(1, watch.compare(1, 2, page, new_links=True)):
-            if watch.in_doubt(1) is None:
+            if not watch.in_doubt(1):
                 break
             watch.trust(1, asked(watch, in_doubt=True))  # the words of the first page
         if (numbers := watch.numbers_to_ask(1)) is not None:
@@ -272,8 +272,7 @@ def test_products_with_names_or_numbers_never_exhaust_their_listings(kind: str) 
         told = name if kind == "name" else str(number)
         text = f"the product {told} is on sale today"
         if watch.led(1, watch.compare(1, 2, text, new_links=False)):
-            doubted = watch.in_doubt(1)  # does the page say so again?
-            assert doubted is not None
+            (doubted,) = watch.in_doubt(1)  # does the page say so again?
             assert watch.has_phrases(text, doubted)
             watch.trust(1, asked(watch, in_doubt=True))
 
@@ -287,8 +286,7 @@ def test_words_are_doubted_in_the_end() -> None:
     read = pages[: requests_until_exhausted(watch, pages)]
 
     assert len(read) == IN_DOUBT * 20
-    doubted = watch.in_doubt(1)
-    assert doubted is not None
+    (doubted,) = watch.in_doubt(1)
     assert watch.has_phrases(read[-1], doubted)
     assert not watch.has_phrases(pages[-1], doubted)
     assert watch.end(1, asked(watch, in_doubt=True))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.sites.chains import Album, Customers, Drawings, Guests, Readings, Scripted
+from tests.support.sites.chains import Album, Customers, Drawings, Guests, Readings, Scripted, name_of
 from tests.support.sites.in_process import crawl_site
-from tests.support.sites.served import Answer, Ask
+from tests.support.sites.served import Answer, Ask, page
 from tests.support.sites.stations import Archive
 
 if TYPE_CHECKING:
@@ -129,6 +130,52 @@ def test_words_are_doubted(lasting: bool, addon: dict[str, Any]) -> None:
     assert done.stats["neardup/looked_ahead"] == (2 if lasting else 1)  # after 40 pages, and after 80
     assert ("neardup/exhausted" in done.stats) is not lasting
     assert lasting or len(done.requests) < 3 * LIMIT
+
+
+class Visited(Guests):
+    """Guests who stay, and three pages of each that say who else has been there, at random."""
+
+    def answer(self, ask: Ask) -> Answer:
+        name, _, guest = ask.path.removeprefix("/").partition("/")
+        if name.startswith("visitors"):
+            return page("Guests", f"Here is {name_of(self._made_up())}.", self._prints)
+        found = super().answer(ask)
+        if name != self.name:
+            return found
+        anchors = "".join(f'<a href="/visitors{number}/{guest}">Visitors</a>' for number in range(3))
+        return replace(found, body=found.body.replace("</nav>", f"{anchors}</nav>"))
+
+
+def test_one_kind_of_page_has_random_words(addon: dict[str, Any]) -> None:
+    site = Visited()
+
+    done = crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert done.found == site.keys
+    assert "neardup/exhausted" not in done.stats
+
+
+class PartlyShown(Customers):
+    """Customers of whom the first ones are shown as words."""
+
+    def __init__(self, shown: int) -> None:
+        super().__init__()
+        self._words = range(1, 1 + shown)
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        heading, *parts = super().shown(number)
+        return heading, *parts, *([f"{self._made_name(number)} is here."] if number in self._words else [])
+
+
+@pytest.mark.parametrize("shown", range(LIMIT, LIMIT + 5))
+def test_a_doubt_about_words_leaves_what_is_not_shown(shown: int, addon: dict[str, Any]) -> None:
+    """The words are doubted just before the others have to speak for the chain."""
+    site = PartlyShown(shown)
+
+    done = crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert done.found == site.keys
+    assert "neardup/exhausted" not in done.stats
 
 
 class CountedGuests(Guests):

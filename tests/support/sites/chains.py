@@ -141,9 +141,7 @@ class Customers(Drawings):
         return "Customer", f"<form>{field}</form>", self._prints
 
     def _made_name(self, number: int) -> str:
-        digits = _digest(f"name {number}") if self._lasting else self._made_up()
-        letters = digits.translate(str.maketrans("0123456789", "ghijklmnop"))
-        return f"{letters[:4]} {letters[4:8]}"
+        return name_of(_digest(f"name {number}") if self._lasting else self._made_up())
 
 
 class Guests(Customers):
@@ -161,6 +159,12 @@ class Scripted(Customers):
     def shown(self, number: int) -> tuple[str, ...]:
         script = f'<script>window.state = {{customer: "{self._made_name(number)}"}};</script>'
         return "Customer", script, self._prints
+
+
+def name_of(digits: str) -> str:
+    """Two words without a digit, made of hexadecimal digits."""
+    letters = digits.translate(str.maketrans("0123456789", "ghijklmnop"))
+    return f"{letters[:4]} {letters[4:8]}"
 
 
 def _digest(text: str) -> str:
