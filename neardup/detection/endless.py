@@ -40,9 +40,9 @@ has led to the page: the duplicates of the page count for that cluster. Pages th
 
 A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
 the limit it is doubted that the last words of a page's own are content. Whoever asks for that page again can
-tell: random words are others then. Only some kinds of pages may have random words: the reviews of products,
-but not their details. So the last such page of each kind, by the shapes of URLs, can be asked for. And ``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages
-say, unless one of them is new.
+tell: random words are others then. Only some kinds of pages may have random words: recommendations, but not
+the products beside them. So the last such page of each kind can be asked for, by the shapes of URLs. And
+``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages say, unless one of them is new.
 
 A space may lead to new pages by some of its pages only: by months, but not by days. Where days are asked for
 first, they exhaust the cluster before the months have their turn. So pages of a kind that has led to new ones
