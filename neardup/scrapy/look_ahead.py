@@ -15,16 +15,17 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.defer import deferred_from_coro
 
 from neardup.detection.endless import MOST_WITHOUT_NEW, WORTH
+from neardup.detection.latest import keep_latest
 from neardup.errors import PageTooLarge
-from neardup.scrapy.links import CLUSTER
+from neardup.scrapy.links import CLUSTER, OUT_OF
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
 from neardup.text.anchors import links
 from neardup.text.media import SHOWN, addresses, media_names, words_not_shown
 from neardup.urls.counting import further_on
-from neardup.urls.parts import parts_of
+from neardup.urls.parts import parts_of, url_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -41,11 +42,14 @@ logger = logging.getLogger(__name__)
 _STEPS = (0.5, 2, 8, 32)
 """Times the limit: how far on the pages are that are asked for."""
 
-_REMEMBERED = 24
-"""URLs of each cluster that are remembered, the last ones."""
+_REMEMBERED = 12
+"""URLs of each kind of pages of a cluster that are remembered, the last ones."""
 
-_MOST_CLUSTERS = 10_000
-"""Clusters whose URLs are remembered, some 50 MB; the one that has been quiet the longest is forgotten."""
+_MOST_KINDS = 8
+"""Kinds of pages of a cluster whose URLs are remembered, the last ones."""
+
+_MOST_CLUSTERS = 5_000
+"""Clusters whose URLs are remembered, some 70 MB; the one that has been quiet the longest is forgotten."""
 
 _MOST_LASTING = 100
 """Pages that are asked for again some time later, the last ones."""
@@ -121,6 +125,13 @@ class _Own:
         return self.last is not None and self.pages * (WORTH + 1) >= max(limit, self.seen) // 2
 
 
+class _Ahead(NamedTuple):
+    """Places where pages of a kind are asked for; how many pages of all kinds there were for each of them."""
+
+    places: list[Further]
+    pages: float
+
+
 class _ToAsk(NamedTuple):
     """What can tell whether a cluster goes on: words in doubt, what pages have beside words, pages further
     on.
@@ -128,7 +139,17 @@ class _ToAsk(NamedTuple):
 
     doubted: tuple[OwnWords, ...]
     own: list[_Own]
-    further: list[Further]
+    further: list[_Ahead]
+
+
+@dataclass(slots=True, eq=False)
+class _Kind:
+    """Pages of a cluster whose URLs have one shape."""
+
+    urls: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    leads_on: bool = False
+    """Whether one of these pages led to another: as the entries of a guestbook do, but not their forms."""
+    pages: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -138,7 +159,7 @@ class _Pages:
     names: _Own
     """Names of media, and words that are not shown."""
     numbers: _Own
-    urls: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    by_shape: OrderedDict[str, _Kind] = field(default_factory=OrderedDict)
     news: int = 0
     """Pages that were new when the last page was read."""
 
@@ -150,6 +171,27 @@ class _Pages:
         for own in self.kinds:
             own.begin_anew()
 
+    def note_url(self, url: str, out_of: str) -> None:
+        """Take note of the URL of a page, and of the shape of that of the page with the link."""
+        shape = url_shape(url)
+        kind = self.by_shape.get(shape) or _Kind()
+        kind.urls.append(url)
+        kind.pages += 1
+        kind.leads_on |= shape == out_of
+        keep_latest(self.by_shape, shape, kind, _MOST_KINDS)
+
+    def further(self, distances: Sequence[int]) -> list[_Ahead]:
+        """URLs so many steps further on, of each kind of pages that leads on to its like and whose URLs
+        count. If there is none, of the last page's kind, if its URLs count.
+        """
+        by_shape = self.by_shape.values()
+        pages = sum(kind.pages for kind in by_shape)
+        leading = [
+            _Ahead(further_on(kind.urls, distances), pages / kind.pages) for kind in by_shape if kind.leads_on
+        ]
+        last = _Ahead(further_on(next(reversed(by_shape)).urls, distances), 1)
+        return [ahead for ahead in leading if ahead.places] or [ahead for ahead in [last] if ahead.places]
+
 
 class LookAhead:
     """Looks further on when a cluster is exhausted (:mod:`neardup.detection.endless`), in one crawl.
@@ -157,7 +199,8 @@ class LookAhead:
     A chain of pages that are alike, such as the removed entries of a guestbook, looks like an endless space
     from within. If the URLs of its pages count up or down, a few pages further on are requested. When one of
     these is not there, or is another page, the chain has an end, and is followed that far. All are copies in
-    an endless space.
+    an endless space. Pages of several kinds may lead to their like, such as days and weeks. Then each kind
+    has to have an end. Forms beside the entries of a guestbook tell nothing.
 
     Pages without words of their own may have images of their own, or words that are not shown: in data for
     scripts, attributes and titles. Whether these are content is seen by asking for the last page once more:
@@ -198,7 +241,7 @@ class LookAhead:
         if pages.news != (news := self._endless.news(cluster)):
             pages.news = news
             pages.begin_anew()
-        pages.urls.append(response.url)
+        pages.note_url(response.url, response.meta.get(OUT_OF, ""))
         self._names += sum(own.note(response) for own in pages.kinds)
         if self._names > _MOST_NAMES:
             self._names = 0
@@ -212,7 +255,7 @@ class LookAhead:
         pages = self._pages[cluster]  # the last page of the cluster has been read
         limit = self._endless.limit
         doubted = self._endless.in_doubt(cluster)
-        further = further_on(list(pages.urls), [max(1, int(times * limit)) for times in _STEPS])
+        further = pages.further([max(1, int(times * limit)) for times in _STEPS])
         telling = [own for own in (pages.kinds if not further else (pages.names,)) if own.shows(limit)]
         if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
             pages.begin_anew()
@@ -238,11 +281,12 @@ class LookAhead:
                 if own.lasts and self._endless.count_anew(cluster, question):
                     own.begin_anew()
                     return
-            for there in to_ask.further:
-                if await self._is_end(there, cluster, response.request, by_words=not doubted):
-                    self._endless.go_on(cluster, question, there.steps)
-                    self._tell(there, response)
-                    return
+            ends = await self._ends(to_ask.further, cluster, response.request, by_words=not doubted)
+            if ends:
+                most = _STEPS[-1] * self._endless.limit
+                self._endless.go_on(cluster, question, min(most, max(pages for pages, _ in ends)))
+                self._tell(ends[-1][1], response)
+                return
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._outcomes.failed_on(response.url, exc)
         if self._endless.end(cluster, question):
@@ -274,8 +318,8 @@ class LookAhead:
             if page.age or page.cluster not in self._pages:
                 return
             last = MOST_WITHOUT_NEW * self._endless.limit
-            further = further_on(list(self._pages[page.cluster].urls), [last])
-            if not further or await self._is_end(further[0], page.cluster, page.request):
+            further = self._pages[page.cluster].further([last])
+            if not further or await self._ends(further, page.cluster, page.request):
                 self._endless.trust_numbers(page.cluster)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._outcomes.failed_on(page.url, exc)
@@ -354,6 +398,23 @@ class LookAhead:
         scripts = " ".join(script.text or "" for script in root.iter("script"))
         found = {*_DIGITS.findall(media), *_NUMBER.findall(scripts)}
         return found.difference(_DIGITS.findall(response.url))
+
+    async def _ends(
+        self, further: list[_Ahead], cluster: int, like: Request | None, *, by_words: bool = True
+    ) -> list[tuple[float, Further]]:
+        """Of each kind of pages, the first place that shows an end, behind so many pages of all kinds.
+
+        Empty: the pages of one kind go on. A calendar without an end may lead to a hundred events.
+        """
+        ends = []
+        for ahead in further:
+            for there in ahead.places:
+                if await self._is_end(there, cluster, like, by_words=by_words):
+                    ends.append((there.steps * ahead.pages, there))
+                    break
+            else:
+                return []
+        return ends
 
     async def _is_end(
         self, there: Further, cluster: int, like: Request | None, *, by_words: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from dataclasses import replace
 from time import monotonic
@@ -130,6 +131,33 @@ def test_words_are_doubted(lasting: bool, addon: dict[str, Any]) -> None:
     assert done.stats["neardup/looked_ahead"] == (2 if lasting else 1)  # after 40 pages, and after 80
     assert ("neardup/exhausted" in done.stats) is not lasting
     assert lasting or len(done.requests) < 3 * LIMIT
+
+
+class WithForms(Album):
+    """Each photo has three forms, which have a second page. The addresses of forms do not count."""
+
+    def answer(self, ask: Ask) -> Answer:
+        kind, _, place = ask.path.removeprefix("/").partition("/")
+        if kind.startswith("send"):
+            return page("Photo", self._prints, links={f"/mail{ask.path}": "By mail"})
+        if kind == "mail":
+            return page("Photo", self._prints)
+        found = super().answer(ask)
+        if kind != self.name:
+            return found
+        digest = hashlib.md5(place.encode(), usedforsecurity=False).hexdigest()
+        forms = "".join(f'<a href="/send{number}/{digest}">Send</a>' for number in range(3))
+        return replace(found, body=found.body.replace("</nav>", f"{forms}</nav>"))
+
+
+def test_the_end_is_that_of_the_pages_which_lead_on(addon: dict[str, Any]) -> None:
+    """The last page of most such crawls is a form."""
+    site = WithForms()
+
+    done = crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert done.found == site.keys
+    assert "neardup/exhausted" not in done.stats
 
 
 class Visited(Guests):
