@@ -41,7 +41,8 @@ has led to the page: the duplicates of the page count for that cluster. Pages th
 A space whose every page has a random word would never be exhausted by that. So after each ``IN_DOUBT`` times
 the limit it is doubted that the last words of a page's own are content. Whoever asks for that page again can
 tell: random words are others then. Only some kinds of pages may have random words: recommendations, but not
-the products beside them. So the last such page of each kind can be asked for, by the shapes of URLs. And
+the products beside them. So the last such page of each kind can be asked for, by the shapes of URLs. If all
+were random, words of these kinds count no longer, and the cluster begins at half the limit. And
 ``MOST_WITHOUT_NEW`` times the limit is the end, whatever the pages say, unless one of them is new.
 
 A space may lead to new pages by some of its pages only: by months, but not by days. Where days are asked for
@@ -109,6 +110,9 @@ _OF_ENDED = 10
 _MOST_ENDED = 100
 """Exhausted clusters that are asked what they have led to, the last ones."""
 
+_MOST_RANDOM = 1_000
+"""Shapes of URLs of pages with random words that are remembered, the last ones."""
+
 _FIRST_ASKED = 0.25
 """Times the limit: pages with numbers of their own, after which the last of them is asked for once more. If
 its numbers last, the next one is asked for after twice as many pages.
@@ -146,6 +150,8 @@ class Own(NamedTuple):
 
     url: str
     phrases: set[int]
+    shape: str = ""
+    """That of the URL."""
 
 
 @dataclass(slots=True, eq=False)
@@ -199,6 +205,8 @@ class EndlessWatch:
     def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
         self._fruitful = FruitfulShapes(limit)
+        self._random: OrderedDict[str, None] = OrderedDict()
+        """Shapes of the URLs of pages whose words were others when such a page was asked for once more."""
         self._skeletons = Skeletons()
         """Canonical pages that say the same but for dates are one page here: the first of them."""
         self._clusters: OrderedDict[int, _Cluster] = OrderedDict()
@@ -267,8 +275,8 @@ class EndlessWatch:
         cluster.times[canonical_id] = times + 1
         said = Said(words(text))
         phrases = set(_phrases_without_numbers(said))
-        own_words = phrases - cluster.phrases
-        cluster.phrases |= own_words
+        own_words = set() if self.is_random(shape) else phrases - cluster.phrases
+        cluster.phrases |= phrases
         own_numbers, beside_url = self._own_numbers(cluster, said, url)
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
@@ -276,7 +284,7 @@ class EndlessWatch:
         of = None if is_new else canonical_id
         has_ended = not own_numbers and self._has_ended(cluster_id, of, phrases)
         if own_words and not has_ended:
-            keep_latest(cluster.own, shape, Own(url, own_words), _MOST_KINDS)
+            keep_latest(cluster.own, shape, Own(url, own_words, shape), _MOST_KINDS)
         if is_new:
             if (own_words or own_numbers) and not has_ended:
                 return Led.NEW if own_words else Led.NEW_NUMBERS
@@ -431,6 +439,21 @@ class EndlessWatch:
         cluster = self._cluster(canonical_id)
         if cluster.question == question:
             cluster.question = None
+
+    def distrust(self, canonical_id: int, question: int) -> None:
+        """Let a cluster whose words were doubted, and have turned out to be random, go on for half the limit.
+        Words of such pages tell nothing from now on, in whatever cluster.
+        """
+        cluster = self._cluster(canonical_id)
+        for own in cluster.in_doubt:
+            keep_latest(self._random, own.shape, None, _MOST_RANDOM)
+        if cluster.question == question:
+            cluster.question = None
+            cluster.count = max(cluster.count, self.limit / 2)
+
+    def is_random(self, shape: str) -> bool:
+        """Whether pages of this shape of URL have had random words."""
+        return shape in self._random
 
     def count_anew(self, canonical_id: int, question: int | None = None) -> bool:
         """Let a cluster go on whose pages have turned out to say something of their own, though not in words.

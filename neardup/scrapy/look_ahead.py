@@ -133,11 +133,8 @@ class _Ahead(NamedTuple):
 
 
 class _ToAsk(NamedTuple):
-    """What can tell whether a cluster goes on: words in doubt, what pages have beside words, pages further
-    on.
-    """
+    """What can tell whether a cluster goes on: what pages have beside words, and pages further on."""
 
-    doubted: tuple[OwnWords, ...]
     own: list[_Own]
     further: list[_Ahead]
 
@@ -252,36 +249,46 @@ class LookAhead:
 
     def exhausted(self, cluster: int, response: Response) -> None:
         """Look ahead before a cluster is left, or leave it; ``response`` is its last page."""
+        if doubted := self._endless.in_doubt(cluster):
+            question = self._endless.question(cluster, in_doubt=True)  # links are followed from here on
+            assert question is not None
+            deferred_from_coro(self._doubt(cluster, question, doubted, response))
+            return
         pages = self._pages[cluster]  # the last page of the cluster has been read
         limit = self._endless.limit
-        doubted = self._endless.in_doubt(cluster)
         further = pages.further([max(1, int(times * limit)) for times in _STEPS])
         telling = [own for own in (pages.kinds if not further else (pages.names,)) if own.shows(limit)]
         if any(own.lasts for own in telling) and self._endless.count_anew(cluster):
             pages.begin_anew()
             return
-        to_ask = _ToAsk(doubted, [own for own in telling if not own.lasts], further)
-        question = None
-        if any(to_ask):
-            question = self._endless.question(cluster, in_doubt=bool(doubted))
+        to_ask = _ToAsk([own for own in telling if not own.lasts], further)
+        question = self._endless.question(cluster) if any(to_ask) else None
         if question is None:
             self._outcomes.exhausted(cluster, response)
             return
         deferred_from_coro(self._look(cluster, question, response, to_ask))
 
-    async def _look(self, cluster: int, question: int, response: Response, to_ask: _ToAsk) -> None:
-        doubted = to_ask.doubted
+    async def _doubt(
+        self, cluster: int, question: int, doubted: tuple[OwnWords, ...], response: Response
+    ) -> None:
+        """Find out whether the words of the last pages are content, or random."""
         try:
             for words in doubted:
                 if await self._says_again(cluster, words, response):
                     self._endless.trust(cluster, question)
                     return
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._outcomes.failed_on(response.url, exc)
+        self._endless.distrust(cluster, question)
+
+    async def _look(self, cluster: int, question: int, response: Response, to_ask: _ToAsk) -> None:
+        try:
             for own in to_ask.own:
                 own.lasts = await self._has_again(own)
                 if own.lasts and self._endless.count_anew(cluster, question):
                     own.begin_anew()
                     return
-            ends = await self._ends(to_ask.further, cluster, response.request, by_words=not doubted)
+            ends = await self._ends(to_ask.further, cluster, response.request)
             if ends:
                 most = _STEPS[-1] * self._endless.limit
                 self._endless.go_on(cluster, question, min(most, max(pages for pages, _ in ends)))
@@ -400,7 +407,7 @@ class LookAhead:
         return found.difference(_DIGITS.findall(response.url))
 
     async def _ends(
-        self, further: list[_Ahead], cluster: int, like: Request | None, *, by_words: bool = True
+        self, further: list[_Ahead], cluster: int, like: Request | None
     ) -> list[tuple[float, Further]]:
         """Of each kind of pages, the first place that shows an end, behind so many pages of all kinds.
 
@@ -409,18 +416,17 @@ class LookAhead:
         ends = []
         for ahead in further:
             for there in ahead.places:
-                if await self._is_end(there, cluster, like, by_words=by_words):
+                if await self._is_end(there, cluster, like):
                     ends.append((there.steps * ahead.pages, there))
                     break
             else:
                 return []
         return ends
 
-    async def _is_end(
-        self, there: Further, cluster: int, like: Request | None, *, by_words: bool = True
-    ) -> bool:
-        """Whether something else than a copy of the last pages is to be found there, or, ``by_words``, a page
-        that says something of its own.
+    async def _is_end(self, there: Further, cluster: int, like: Request | None) -> bool:
+        """Whether something else than a copy of the last pages is to be found there.
+
+        So is a page that says something of its own, unless words of such pages are random.
         """
         if there.url is None:
             return True
@@ -431,7 +437,8 @@ class LookAhead:
             return found.status in _NOT_THERE
         if not isinstance(found, HtmlResponse) or not self._is_like(cluster, found):
             return True
-        return by_words and not self._endless.says_nothing(cluster, self._text(found))
+        is_random = self._endless.is_random(url_shape(there.url))
+        return not is_random and not self._endless.says_nothing(cluster, self._text(found))
 
     def _tell(self, there: Further, last: Response) -> None:
         logger.info(

@@ -289,7 +289,24 @@ def test_words_are_doubted_in_the_end() -> None:
     (doubted,) = watch.in_doubt(1)
     assert watch.has_phrases(read[-1], doubted)
     assert not watch.has_phrases(pages[-1], doubted)
-    assert watch.end(1, asked(watch, in_doubt=True))
+    watch.distrust(1, asked(watch, in_doubt=True))
+    assert requests_until_exhausted(watch, pages[len(read) :]) == 20 / 2
+    assert not watch.in_doubt(1)
+
+
+def test_only_words_of_the_kinds_that_were_doubted_are_random() -> None:
+    names = ["".join(letters) for letters in itertools.permutations("abcdefgh", 4)]
+    watch = EndlessWatch(20)
+    shapes = "ad", "product"
+
+    for number, name in enumerate(names):
+        told, shape = f"look at {name} here", shapes[number % 2]
+        if watch.led(1, watch.compare(1, 2, told, new_links=True, shape=shape), shape=shape):
+            assert [own.shape for own in watch.in_doubt(1)] == [shape, shapes[1 - number % 2]]
+            break
+    watch.distrust(1, asked(watch, in_doubt=True))
+    assert watch.compare(1, 2, "look at something else", new_links=True, shape="ad") is Led.NOTHING
+    assert watch.compare(1, 2, "look at an article", new_links=True, shape="article") is Led.OWN_WORDS
 
 
 def test_versions_that_repeat_each_other_are_not_endless() -> None:

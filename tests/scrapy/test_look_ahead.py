@@ -183,6 +183,23 @@ def test_one_kind_of_page_has_random_words(addon: dict[str, Any]) -> None:
     assert "neardup/exhausted" not in done.stats
 
 
+class ReadingsAndAdverts(Readings):
+    """Readings beside words that are made up whenever a page is asked for."""
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        heading, *parts = super().shown(number)
+        return heading, *parts, f"Buy {name_of(self._made_up())}."
+
+
+def test_numbers_count_beside_random_words(addon: dict[str, Any]) -> None:
+    site = ReadingsAndAdverts()
+
+    done = crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
+
+    assert done.found == site.keys
+    assert "neardup/exhausted" not in done.stats
+
+
 class PartlyShown(Customers):
     """Customers of whom the first ones are shown as words."""
 
