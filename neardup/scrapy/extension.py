@@ -19,6 +19,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from neardup import native
 from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
+from neardup.detection.rule import Evidence
+from neardup.detection.told_apart import ToldApart
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.scrapy import left_out, made_before
@@ -115,6 +117,8 @@ class NearDuplicates:
             self.policy.links.copy_read = self._copy_read
         if action.drops:
             self.policy.had = Had(self.predictions.expects_copy, self.text)
+        self.predictions.weighs_copies |= action is Action.SKIP
+        self._told_apart = ToldApart() if action.drops or self.predictions.weighs_copies else None
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
         self._ips = HostIpRecord(recorder)
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
@@ -179,7 +183,8 @@ class NearDuplicates:
     def _copy_read(self, verdict: Verdict, response: Response, new_links: list[str]) -> None:
         """Learn from a copy that was predicted; ask whether a parameter makes copies without end."""
         assert response.request is not None
-        name = self.predictions.copy_read(verdict, response.request.url, new_links)
+        is_apart = self._told_apart is not None and verdict.canonical_id in self._told_apart
+        name = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
         if name is not None and isinstance(response, HtmlResponse):
             self.look_ahead.ask_for_values(response, name, self._settle)
 
@@ -220,6 +225,7 @@ class NearDuplicates:
         set_verdict(response, verdict)
         self._doubtful.judged(response, verdict)
         self.record(verdict)
+        self._tell_apart(response, verdict)
         if not is_start_page(response):
             self._probes.judged(verdict, response.request)
         self._ips.note(response, verdict)
@@ -307,6 +313,18 @@ class NearDuplicates:
         if self.predictions.has_enough:
             self._end_within_budget()
         return put_back
+
+    def _tell_apart(self, response: Response, verdict: Verdict) -> None:
+        """Leave the copies of a canonical page alone if each of them has words of its own."""
+        if self._told_apart is None or verdict.evidence is not Evidence.HEADLINE:
+            return
+        assert verdict.canonical_id is not None
+        try:
+            if self._told_apart.add(verdict.canonical_id, self.text(response)):
+                self.policy.links.suspects.update(verdict.copy_of)
+                self._hear_again(verdict.url, verdict.copy_of)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
+            self.outcomes.failed_on(response.url, exc)
 
     def _learn(self, verdict: Verdict) -> None:
         try:

@@ -111,6 +111,8 @@ class Predictions:
         self.audit = audit
         self.waiting = True
         """Whether likely copies wait."""
+        self.weighs_copies = predict is Predict.DROP
+        """Whether it counts what predicted copies lead to, and whether these surely are copies."""
         self.starts_are_made = False
         self.has_enough = False
         """Whether the crawl may end, because few unique pages are left behind the requests that wait."""
@@ -348,23 +350,28 @@ class Predictions:
             if len(self._right) > _MOST_DOUBTFUL:
                 self._right.popitem(last=False)
 
-    def copy_read(self, verdict: Verdict, url: str, new_links: list[str]) -> str | None:
-        """Learn whether a copy that was predicted has links of its own.
+    def copy_read(
+        self, verdict: Verdict, url: str, new_links: list[str], *, is_apart: bool = False
+    ) -> str | None:
+        """Learn whether a copy that was predicted has links of its own, and whether it surely is a copy.
 
         ``url`` is that of the request. ``new_links`` are those that no page had before. Likely copies among
-        them do not count. Returns the name of the parameter that may make copies without end, if that is in
-        question by this copy. Then :meth:`settle` is to be called.
+        them do not count. ``is_apart``: the duplicates of its canonical page have words of their own. Returns
+        the name of the parameter that may make copies without end, if that is in question by this copy. Then
+        :meth:`settle` is to be called.
         """
         # What is audited is not withheld.
         may_be_endless = self.audit is None and bool(new_links) and _is_sure(verdict)
-        if not may_be_endless and self.predict is not Predict.DROP:
+        if not may_be_endless and not self.weighs_copies:
             return None
         prediction = self.learner.predict(page_url(url))
         if prediction is None:
             return None
-        if self.predict is Predict.DROP:
+        if self.weighs_copies:
             leads_on = any(self._predict(link) is None for link in new_links)
-            self._leads.fetched(prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict))
+            self._leads.fetched(
+                prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict) and not is_apart
+            )
         name = self._parameter_of(new_links) if may_be_endless and is_sure(prediction) else None
         if name is None:
             return None
@@ -440,9 +447,14 @@ class Predictions:
         return found
 
     def expects_copy(self, url: str) -> bool:
-        """Whether the page of a URL is predicted to be a copy with a probability of the last band."""
+        """Whether the page of a URL is predicted to be a copy with a probability of the last band.
+
+        Copies that the same rule has predicted have to have been sure ones in this crawl.
+        """
         prediction = self._predict(url)
-        return prediction is not None and prediction.probability >= BANDS[-1]
+        if prediction is None or prediction.probability < BANDS[-1]:
+            return False
+        return self._leads.are_sure(prediction.rule)
 
     @property
     def _learned_so_far(self) -> tuple[int, int]:

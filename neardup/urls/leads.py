@@ -37,6 +37,9 @@ evidence, and neither are requests: 482 of 601 such forms were lost. To ask for 
 tells nothing there, because the answer is taken for a copy, too.
 """
 
+FEWEST_SURE = 10
+"""Copies of a rule that a crawl must have fetched before ``skip`` leaves out links to more of them."""
+
 ROUNDS = (1 / 32, 1 / 8, 1 / 2, 1.0)
 """Share of the likely copies that is asked for by the end of each round."""
 
@@ -92,6 +95,11 @@ class Leads:
         enough = wilson_lower(whole.hits, whole.trials) >= LEAST_LOWER
         return enough and all(_have_nothing(*each) for each in copies)
 
+    def are_sure(self, rule: Rule) -> bool:
+        """Whether enough copies were fetched to say that most of such copies are copies for sure."""
+        sure = [sure for _, sure in self._of(rule)]
+        return sure[0].trials >= FEWEST_SURE and all(map(_are_sure, sure))
+
     def _of(self, rule: Rule) -> list[tuple[Tally, Tally]]:
         """Pairs of tallies: of the copies that led nowhere, and of the sure ones. The first pair is of all
         that a rule is about. Those of each part follow, if there are several.
@@ -122,5 +130,8 @@ _NOTHING_KNOWN = Tally()
 
 def _have_nothing(nowhere: Tally, sure: Tally) -> bool:
     """Whether hardly any copy has links of its own, of those fetched so far, and most are sure copies."""
-    are_sure = sure.hits >= LEAST_SURE * sure.trials
-    return are_sure and nowhere.trials - nowhere.hits <= MOST_OWN * nowhere.trials
+    return _are_sure(sure) and nowhere.trials - nowhere.hits <= MOST_OWN * nowhere.trials
+
+
+def _are_sure(sure: Tally) -> bool:
+    return sure.hits >= LEAST_SURE * sure.trials

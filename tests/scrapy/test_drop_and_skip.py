@@ -273,6 +273,19 @@ class TestPagesOfOneText:
 
         assert {"/", *texts, "/a", "/b"} == crawled
 
+    def test_one_sentence_about_each(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        """A chain of articles under one headline and in one long frame, crawled twice."""
+        articles = [f"/article?id={number}" for number in range(20)]
+        texts = add_texts(site)
+        site.add("/", OTHER, *texts, articles[0])
+        for number, (article, following) in enumerate(zip(articles, [*articles[1:], "/"], strict=True)):
+            body = f"<title>Article</title><h1>Article</h1><p>{prose('frame', 1500)}</p>"
+            body += f"<p>{prose(number, 12)}</p><a href='{following}'>next</a> seen {number} times"
+            site.pages[article] = Page(body.encode())
+
+        for _ in range(2):
+            assert self.crawled(site, settings, action) == {"/", *texts, *articles}
+
     def test_near_copies_with_session_ids_in_links_are_dropped(
         self, site: Site, settings: dict[str, Any], action: str
     ) -> None:

@@ -719,7 +719,8 @@ class TestWholeSites:
         if name != "sessions":  # whose ids are drawn anew
             made, needed = (Counter(each.target for each in crawl.requests) for crawl in (done, without))
             assert needed <= made
-            assert (made - needed).total() == done.stats.get("neardup/looked_ahead", 0) <= 1
+            # A page whose numbers are asked for again, and one behind the end of the list that leads to it.
+            assert (made - needed).total() == done.stats.get("neardup/looked_ahead", 0) <= 2
         assert done.found == served.site.keys
         assert done.stats["finish_reason"] == "finished"
         assert done.stats.get("neardup/failures", 0) == 0
