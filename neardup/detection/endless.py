@@ -241,7 +241,7 @@ class EndlessWatch:
 
         ``text`` gives the text of the page, and is called if it is needed.
         """
-        return self._skeletons.add(url, page_id, headline, text, self._made_up_on(url))
+        return self._skeletons.add(url, page_id, headline, text, self.made_up_on(url))
 
     def says_a_date(self, page_id: int) -> bool:
         """Whether a page has turned out to say the same as another one but for dates."""
@@ -249,7 +249,7 @@ class EndlessWatch:
 
     def first_saying(self, url: str, text: str) -> int | None:
         """The first page, by its id, that says the same as a text but for dates."""
-        return self._skeletons.first_saying(url, text, self._made_up_on(url))
+        return self._skeletons.first_saying(url, text, self.made_up_on(url))
 
     def compare(
         self,
@@ -316,7 +316,7 @@ class EndlessWatch:
         """Whether a page of these words has numbers that no page of the cluster had. Dates are left out. The
         second answer leaves out the numbers of the page's URL as well.
         """
-        dated = said.dated(self._made_up_on(url))
+        dated = said.dated(self.made_up_on(url))
         indices = said.numbers_but(dated)
         numbers = tuple(said.words[index] for index in indices)
         beside = numbers_beside(numbers, url)
@@ -500,8 +500,8 @@ class EndlessWatch:
         """Whether pages that the cluster has led to have said all that a text says; the text is forgotten."""
         return self._cluster(cluster_id).phrases.issuperset(_phrases_without_numbers(Said(words(text))))
 
-    def _made_up_on(self, url: str) -> Collection[Place]:
-        """Where numbers are made up on the host of a URL."""
+    def made_up_on(self, url: str) -> Collection[Place]:
+        """Where numbers are made up on the host of a URL, as far as is known."""
         return self._made_up.get(host_of(url), ())
 
     def _cluster(self, canonical_id: int) -> _Cluster:

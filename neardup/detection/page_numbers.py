@@ -41,7 +41,7 @@ Numbers = dict[Place, list[str]]
 """The numbers of a page by their places. Each number has two: one before and one after."""
 
 
-def is_number(word: str) -> bool:
+def _is_number(word: str) -> bool:
     """Whether a word has a digit."""
     # Most words are letters only. To ask for those first takes a fourth of the time.
     return not word.isalpha() and any(map(str.isdigit, word))
@@ -57,7 +57,7 @@ class Said:
         # A page says most of its words several times. With distinct words, and the few places of those that
         # tell, all questions together take two thirds of the time of looking at all words for each.
         distinct = set(found)
-        self.numbers = {word for word in distinct if is_number(word)}
+        self.numbers = {word for word in distinct if _is_number(word)}
         self._years = {word for word in self.numbers if _YEAR.fullmatch(word)}
         self.date_words = date_words() & distinct
         if self._years and (short := short_months() & distinct):

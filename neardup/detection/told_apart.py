@@ -1,22 +1,30 @@
-"""Canonical pages whose duplicates each have words of their own: pages of one kind, and no copies.
+"""Canonical pages whose duplicates each have words or numbers of their own: pages of one kind, and no copies.
 
 The pages of a section may have one headline and much text in common, with one sentence about each article.
 Nobody can see by two such pages whether the one is a copy of the other, in which a sentence was changed. Many
 such pages tell: each of them has words that none before has had. Copies with other session ids, clocks,
 counters or orders have the same words.
+
+Many pages may tell by their numbers, too. Clocks and counters are numbers that are others at the second time.
+Versions of a page often differ in the number of the version, so it takes more pages.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from neardup.detection.page_numbers import is_number
-from neardup.text.headline import date_words
-from neardup.text.words import words
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from neardup.detection.page_numbers import Said
 
 FEWEST = 3
 """Duplicates with words of their own, beside the first one, by which their canonical page is told apart."""
+
+FEWEST_BY_NUMBERS = 10
+"""Duplicates with different numbers after which it is asked whether the numbers of the last one last."""
 
 _MOST_WORDS = 500_000
 """Words that are remembered, some 40 MB. The duplicates that have been quiet the longest are forgotten
@@ -29,17 +37,18 @@ class _Duplicates:
     words: set[int] = field(default_factory=set)
     """Hashes, which live as long as this process."""
     with_own: int = 0
+    numbers: set[int] = field(default_factory=set)
+    """Hashes of all numbers of a page."""
 
 
 class ToldApart:
     """Watches the duplicates of each canonical page, in one crawl.
 
+    >>> from neardup.detection.page_numbers import Said
     >>> told_apart = ToldApart()
     >>> texts = [f"Our article is made of {stuff}" for stuff in ("wood", "wool", "steel", "clay")]
-    >>> [told_apart.add(1, text) for text in texts]
+    >>> [told_apart.add(1, Said(text.split())) for text in texts]
     [False, False, False, True]
-    >>> any(told_apart.add(2, f"There are {number} visitors today") for number in range(9))
-    False
     """
 
     def __init__(self) -> None:
@@ -51,25 +60,51 @@ class ToldApart:
         """Whether a canonical page has been told apart from its duplicates."""
         return canonical_id in self._apart
 
-    def add(self, canonical_id: int, text: str) -> bool:
-        """Take note of the text of a duplicate; whether the canonical page is told apart by that.
+    def add(self, canonical_id: int, said: Said) -> bool:
+        """Take note of the words of a duplicate; whether the canonical page is told apart by that.
 
         Words with digits, and names of months and days, tell nothing. What the canonical page says is not
         known, so the first duplicate stands for it.
         """
         if canonical_id in self._apart:
             return False
-        said = {hash(word) for word in set(words(text)) - date_words() if not is_number(word)}
-        duplicates = self._duplicates.setdefault(canonical_id, _Duplicates())
-        self._duplicates.move_to_end(canonical_id)
+        duplicates = self._of(canonical_id)
         before = len(duplicates.words)
-        duplicates.words |= said
+        duplicates.words.update(map(hash, set(said.words) - said.numbers - said.date_words))
         self._remembered += len(duplicates.words) - before
         duplicates.with_own += before > 0 and len(duplicates.words) > before
-        if duplicates.with_own >= FEWEST:
-            self._remembered -= len(self._duplicates.pop(canonical_id).words)
-            self._apart.add(canonical_id)
-            return True
         while self._remembered > _MOST_WORDS and len(self._duplicates) > 1:
-            self._remembered -= len(self._duplicates.popitem(last=False)[1].words)
-        return False
+            self._forget(next(iter(self._duplicates)))
+        if duplicates.with_own < FEWEST:
+            return False
+        self.tell_apart(canonical_id)
+        return True
+
+    def add_numbers(self, canonical_id: int, numbers: Iterable[str]) -> bool:
+        """Take note of the numbers of a duplicate that may be content.
+
+        True: it is time to ask for the page once more, to find out whether its numbers last.
+        """
+        sorted_numbers = sorted(numbers)
+        if canonical_id in self._apart or not sorted_numbers:
+            return False
+        known = self._of(canonical_id).numbers
+        known.add(hash(tuple(sorted_numbers)))
+        if len(known) < FEWEST_BY_NUMBERS:
+            return False
+        known.clear()
+        return True
+
+    def tell_apart(self, canonical_id: int) -> None:
+        """Take the duplicates of a canonical page for pages of their own."""
+        self._forget(canonical_id)
+        self._apart.add(canonical_id)
+
+    def _of(self, canonical_id: int) -> _Duplicates:
+        duplicates = self._duplicates.setdefault(canonical_id, _Duplicates())
+        self._duplicates.move_to_end(canonical_id)
+        return duplicates
+
+    def _forget(self, canonical_id: int) -> None:
+        if (forgotten := self._duplicates.pop(canonical_id, None)) is not None:
+            self._remembered -= len(forgotten.words)

@@ -6,7 +6,7 @@ import gc
 import logging
 import os
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from neardup import native
 from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
+from neardup.detection.page_numbers import Said, numbers_beside
 from neardup.detection.rule import Evidence
 from neardup.detection.told_apart import ToldApart
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
@@ -41,6 +42,7 @@ from neardup.scrapy.refusal import told_in_a_line
 from neardup.scrapy.schedulers import requests_may_wait
 from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
 from neardup.text.declared import declared
+from neardup.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -284,8 +286,7 @@ class NearDuplicates:
         is_flagged = self.outcomes.record(verdict)
         # With a field for the content, items are judged, and no page can be fetched again.
         if is_flagged and self.options.content_field is None:
-            self.policy.links.suspects.update(verdict.copy_of)
-            self._hear_again(verdict.url, verdict.copy_of)
+            self._leave_alone(verdict)
         if verdict.page_id is not None and self._is_another_page(verdict):
             # Copies of the page are copies of what it has shown before: of a captcha, say.
             self._hear_again(verdict.url, (verdict.page_id,))
@@ -315,16 +316,37 @@ class NearDuplicates:
         return put_back
 
     def _tell_apart(self, response: Response, verdict: Verdict) -> None:
-        """Leave the copies of a canonical page alone if each of them has words of its own."""
+        """Leave the copies of a canonical page alone if each of them says something of its own."""
         if self._told_apart is None or verdict.evidence is not Evidence.HEADLINE:
             return
-        assert verdict.canonical_id is not None
+        canonical_id = verdict.canonical_id
+        assert canonical_id is not None
+        if canonical_id in self._told_apart:
+            return
         try:
-            if self._told_apart.add(verdict.canonical_id, self.text(response)):
-                self.policy.links.suspects.update(verdict.copy_of)
-                self._hear_again(verdict.url, verdict.copy_of)
+            said = Said(words(self.text(response)))
+            if self._told_apart.add(canonical_id, said):
+                self._leave_alone(verdict)
+                return
+            content = said.numbers_but(said.dated(self.policy.links.endless.made_up_on(verdict.url)))
+            numbers = numbers_beside([said.words[index] for index in content], verdict.url)
+            if self._told_apart.add_numbers(canonical_id, numbers):
+                asked = partial(self._numbers_asked, verdict)
+                self.look_ahead.ask_whether_numbers_last(response, canonical_id, said.by_place(), asked)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
             self.outcomes.failed_on(response.url, exc)
+
+    def _numbers_asked(self, verdict: Verdict, *, last: bool) -> None:
+        assert self._told_apart is not None
+        assert verdict.canonical_id is not None
+        if last and verdict.canonical_id not in self._told_apart:
+            self._told_apart.tell_apart(verdict.canonical_id)
+            self._leave_alone(verdict)
+
+    def _leave_alone(self, verdict: Verdict) -> None:
+        """Drop no copy of a canonical page any more, and make what was dropped."""
+        self.policy.links.suspects.update(verdict.copy_of)
+        self._hear_again(verdict.url, verdict.copy_of)
 
     def _learn(self, verdict: Verdict) -> None:
         try:

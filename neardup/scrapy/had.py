@@ -28,6 +28,12 @@ forgotten: then fewer pages are dropped, and none is lost.
 """
 
 
+FEW_LINKS = 3
+"""Links that were not met by which a copy is taken for one of a chain. Where session ids are handed out anew,
+all links of a page are such ones.
+"""
+
+
 class Content(NamedTuple):
     """What a page has beside its words: names of media and files; amounts, and what is not shown or leads
     elsewhere.
@@ -95,10 +101,11 @@ class Had:
         """Whether a page has links that this crawl may not have had, if its callback is not called.
 
         Links must have been met, or their pages must be copies next to surely. Even under the very text of
-        another page, links may lead to other versions of pages.
+        another page, links may lead to other versions of pages. Few links that were not met may be those of a
+        chain of copies, such as removed entries, behind which others come.
         """
-        own = self._links_of(response)
-        return any(hash(link) not in self._links and not self._expects_copy(link) for link in own)
+        unmet = [link for link in self._links_of(response) if hash(link) not in self._links]
+        return 0 < len(unmet) <= FEW_LINKS or not all(map(self._expects_copy, unmet))
 
     def heard(self, response: Response) -> None:
         """Take note of the links of a page whose callback is called."""

@@ -348,6 +348,22 @@ class LookAhead:
             self._outcomes.failed_on(response.url, exc)
         tell(response.url, name, makes_up_values=makes_up_values)
 
+    def ask_whether_numbers_last(
+        self, response: Response, canonical_id: int, numbers: Numbers, tell: Callable[..., None]
+    ) -> None:
+        """Ask for a duplicate once more, and tell whether it has the same numbers then, as ``last``."""
+        deferred_from_coro(self._ask_whether_numbers_last(response, canonical_id, numbers, tell))
+
+    async def _ask_whether_numbers_last(
+        self, response: Response, canonical_id: int, numbers: Numbers, tell: Callable[..., None]
+    ) -> None:
+        try:
+            found = await self._page(response.url, response.request)
+            if found:
+                tell(last=self._endless.last(canonical_id, numbers, self._text(found), response.url))
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
+            self._outcomes.failed_on(response.url, exc)
+
     async def _answer(self, url: str, like: Request | None) -> Response | None:
         """The answer to a request that is made as that of a page was; None: there is none."""
         assert self._crawler.engine is not None

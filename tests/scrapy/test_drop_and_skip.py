@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 import time
@@ -66,6 +67,20 @@ def add_texts(site: Site) -> list[str]:
 
 def paths(items: list[Any], site: Site) -> set[str]:
     return {item["url"].removeprefix(site.url) for item in items}
+
+
+class Counting(Page):
+    """A page that counts how often it is asked for, in six digits."""
+
+    _visits = itertools.count(100_000)
+
+    @property
+    def body(self) -> bytes:
+        return self._html + b"<p>%d visits</p>" % next(self._visits)
+
+    @body.setter
+    def body(self, html: bytes) -> None:
+        self._html = html
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -286,6 +301,28 @@ class TestPagesOfOneText:
         for _ in range(2):
             assert self.crawled(site, settings, action) == {"/", *texts, *articles}
 
+    def test_numbers_of_each(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        """Draws under one headline and in one long frame, which differ in their numbers."""
+        draws = [f"/draw/{name}" for name in "abcdefghijklmnopqrst"]
+        texts = add_texts(site)
+        site.add("/", OTHER, *texts, *draws)
+        for number, draw in enumerate(draws):
+            drawn = " ".join(map(str, random.Random(number).sample(range(50), 6)))
+            body = f"<title>Draw</title><h1>Draw</h1><p>{prose('frame', 1500)}</p><p>{drawn}</p>"
+            site.pages[draw] = Page(body.encode())
+
+        assert self.crawled(site, settings, action) == {"/", *texts, *draws}
+
+    def test_clocks_tell_no_copies_apart(self, site: Site, settings: dict[str, Any], action: str) -> None:
+        copies = [f"/article?sid={name}" for name in "abcdefghijklmnopqrst"]
+        texts = add_texts(site)
+        site.add("/", OTHER, *texts, *copies)
+        body = f"<title>Article</title><h1>Article</h1><p>{prose('article', 1500)}</p>"
+        for copy in copies:
+            site.pages[copy] = Counting(body.encode())
+
+        assert self.crawled(site, settings | IN_ORDER, action) == {"/", *texts, copies[0]}
+
     def test_near_copies_with_session_ids_in_links_are_dropped(
         self, site: Site, settings: dict[str, Any], action: str
     ) -> None:
@@ -404,6 +441,20 @@ class TestPagesOfDoubtfulClusters:
 
 
 class TestSkip:
+    def test_what_is_behind_removed_entries_is_fetched(self, site: Site, settings: dict[str, Any]) -> None:
+        """A chain of entries that are told apart by data for scripts; some in a row have none."""
+        entries = [f"/view?entry={number}" for number in range(160)]
+        site.add("/", OTHER, entries[0])
+        for number, (entry, following) in enumerate(zip(entries, [*entries[1:], "/"], strict=True)):
+            data = f'<script type="application/ld+json">{{"name": "{prose(number, 2)}"}}</script>'
+            shown = "" if 100 <= number < 140 else data
+            body = f"<title>Entry</title>{shown}<p>{prose('entry', 60)}</p><a href='{following}'>next</a>"
+            site.pages[entry] = Page(body.encode())
+
+        crawl(LinkSpider, settings | {"NEARDUP_ACTION": "skip"}, start=f"{site.url}/")
+
+        assert set(site.requested) >= set(entries)
+
     def test_a_page_with_links_of_its_own_is_heard(self, site: Site, settings: dict[str, Any]) -> None:
         """The pages of a chain have one text, and each alone links to the next."""
         pages = [f"/day/{number}" for number in range(30)]

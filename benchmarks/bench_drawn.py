@@ -1,0 +1,111 @@
+"""What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
+
+Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop,skip,predict] [--crawls 1]``.
+FIRST is the seed of the first of so many sites. Each site is served on loopback and crawled by ``scrapy
+crawl`` in a process of its own, so many times on one database. The last crawl counts. A row tells how many
+pages say something of their own, and how many of these were not fetched. It tells, too, of how many of them
+no item came. Below stand the sites where something was lost. ``predict`` sets ``NEARDUP_PREDICT`` to
+``drop``.
+
+The exit code is 1 if a crawl with the defaults lost a page, or did not end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from benchmarks.bench_sites import BREADTH_FIRST
+from benchmarks.provenance import header
+from tests.support.sites.drawn import Drawn
+from tests.support.sites.processes import crawl_process, make_project
+from tests.support.sites.served import serve_site
+
+if TYPE_CHECKING:
+    from tests.support.sites.processes import Outcome
+
+ACTIONS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "drop": {"NEARDUP_ACTION": "drop"},
+    "skip": {"NEARDUP_ACTION": "skip"},
+    "predict": {"NEARDUP_PREDICT": "drop"},
+}
+
+_MOST_PAGES = 10_000
+"""Pages after which a crawl is called endless: the largest site has some 4,000."""
+
+
+class Lost(NamedTuple):
+    """What a crawl made of the pages of a site that say something of their own."""
+
+    exist: int
+    not_fetched: set[str]
+    no_item: set[str]
+    requests: int
+    end: str
+
+
+def crawled(site: Drawn, settings: dict[str, Any], crawls: int, folder: Path) -> Lost:
+    project = Path(tempfile.mkdtemp(dir=folder))
+    make_project(project, addon=True)
+    pairs = settings | {"CLOSESPIDER_PAGECOUNT": _MOST_PAGES}
+    pairs |= BREADTH_FIRST if site.breadth_first else {}
+    with serve_site(site) as served:
+        outcomes = [crawl_process(served, project, pairs) for _ in range(crawls)]
+    shutil.rmtree(project)
+    return _lost(site, outcomes[-1])
+
+
+def _lost(site: Drawn, outcome: Outcome) -> Lost:
+    targets = (urlsplit(item["url"])._replace(scheme="", netloc="").geturl() for item in outcome.items)
+    with_item = {site.key_of(target) for target in targets}
+    end = str(outcome.stats["finish_reason"])
+    return Lost(
+        len(site.keys), set(site.keys - outcome.found), set(site.keys - with_item), len(outcome.requests), end
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("first", type=int)
+    parser.add_argument("number", type=int)
+    parser.add_argument("--actions", default="default", help=f"of {', '.join(ACTIONS)}, separated by commas")
+    parser.add_argument("--crawls", type=int, default=1, help="of each site, on one database")
+    arguments = parser.parse_args()
+    actions = arguments.actions.split(",")
+    seeds = range(arguments.first, arguments.first + arguments.number)
+    command = f"python -m benchmarks.bench_drawn {arguments.first} {arguments.number}"
+    command += f" --actions {arguments.actions} --crawls {arguments.crawls}"
+    print("# Sites that are drawn at random\n")
+    print("\n".join(header(command, n=f"{len(seeds)} sites", recall="0.98 asked")))
+    print("\n| seed | action | pages | not fetched | without an item | requests | end |")
+    print("|---|---|---|---|---|---|---|")
+    told, failed = [], False
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds:
+            for action in actions:
+                site = Drawn(seed)
+                lost = crawled(site, ACTIONS[action], arguments.crawls, Path(folder))
+                print(
+                    f"| {seed} | {action} | {lost.exist:,} | {len(lost.not_fetched):,} |"
+                    f" {len(lost.no_item):,} | {lost.requests:,} | {lost.end} |",
+                    flush=True,
+                )
+                if lost.no_item or lost.end != "finished":
+                    missing = ", ".join(sorted(lost.no_item)[:5])
+                    told.append(f"{seed}, {action}: {missing} of {site.kinds}")
+                    failed |= action == "default"
+    for text in told:
+        print(f"\n{text}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""Sites that are drawn at random: kinds of pages, what tells them apart, how they link and are addressed.
+
+Each page that says something of its own is to be found. That may be a number, a word, an image, or a value
+that is not shown. Beside it stands what all pages of its kind have in common, and perhaps a clock, a counter,
+a token or random words. Whoever drops or leaves such a page has lost it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import itertools
+import json
+import random
+import time
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite
+from tests.support.sites.text import passage, prose, vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+_LAST_DAY = date(2026, 11, 20)
+
+
+def _digest(*of: object) -> str:
+    return hashlib.md5(repr(of).encode(), usedforsecurity=False).hexdigest()
+
+
+def _words(draw: Random, number: int) -> str:
+    return " ".join(draw.sample(vocabulary(), number))
+
+
+def _numbers(draw: Random, number: int, below: int) -> str:
+    return " ".join(str(draw.randrange(below)) for _ in range(number))
+
+
+def _rows(draw: Random) -> str:
+    return "".join(f"<tr><td>{_words(draw, 1)}</td><td>{draw.randrange(100)}</td></tr>" for _ in range(8))
+
+
+def _data(draw: Random) -> str:
+    return f'<script type="application/ld+json">{json.dumps({"name": _words(draw, 2)})}</script>'
+
+
+OWN: dict[str, Callable[[Random], str]] = {
+    "number": lambda draw: f"<p>Value: {draw.randrange(1_000_000)}</p>",
+    "numbers": lambda draw: f"<p>{_numbers(draw, 6, 50)}</p>",
+    "readings": lambda draw: f"<p>Degrees {_numbers(draw, 4, 35)}</p>",
+    "price": lambda draw: f"<p>{draw.randrange(5, 9_000)}.{draw.randrange(100):02} EUR</p>",
+    "status": lambda draw: f"<p>Room {draw.randrange(1_000_000)}: {draw.choice(('open', 'closed'))}</p>",
+    "name": lambda draw: f"<p>{_words(draw, 2).title()}</p>",
+    "names": lambda draw: f"<p>By {_words(draw, 3).title()}</p>",
+    "sentence": lambda draw: f"<p>{_words(draw, 12)}.</p>",
+    "text": lambda draw: f"<p>{prose(str(draw.random()), 150)}</p>",
+    "rows": lambda draw: f"<table>{_rows(draw)}</table>",
+    "image": lambda draw: f'<img src="/img/{_digest(draw.random())[:8]}.jpg">',
+    "field": lambda draw: f'<form><input name="customer" value="{_words(draw, 2)}"></form>',
+    "data": _data,
+}
+"""What tells a page from the others of its kind."""
+
+
+class Graph(NamedTuple):
+    """The pages of a kind by number: those that are linked to from above, and the links of each."""
+
+    entries: list[int]
+    links: list[list[int]]
+
+
+def _listed(number: int, _: Random) -> Graph:
+    return Graph(list(range(number)), [[] for _ in range(number)])
+
+
+def _chain(number: int, _: Random) -> Graph:
+    return Graph([0], [[at + 1] if at + 1 < number else [] for at in range(number)])
+
+
+def _backwards(number: int, _: Random) -> Graph:
+    return Graph([number - 1], [[at - 1] if at else [] for at in range(number)])
+
+
+def _both_ways(number: int, _: Random) -> Graph:
+    beside = [[other for other in (at - 1, at + 1) if 0 <= other < number] for at in range(number)]
+    return Graph([number // 2], beside)
+
+
+def _tree(number: int, _: Random) -> Graph:
+    below = [[other for other in range(3 * at + 1, 3 * at + 4) if other < number] for at in range(number)]
+    return Graph([0], below)
+
+
+def _mesh(number: int, draw: Random) -> Graph:
+    order = draw.sample(range(number), number)
+    links: list[list[int]] = [[] for _ in range(number)]
+    for at, following in itertools.pairwise(order):
+        links[at] = [following, *draw.sample(order, min(2, number))]
+    return Graph([order[0]], links)
+
+
+GRAPHS: dict[str, Callable[[int, Random], Graph]] = {
+    "listed": _listed,
+    "chain": _chain,
+    "backwards": _backwards,
+    "both ways": _both_ways,
+    "tree": _tree,
+    "mesh": _mesh,
+}
+"""How pages of one kind link to each other. Lists may be in pages of their own."""
+
+ADDRESSES = {
+    "number": "/{base}/{count}",
+    "parameter": "/{base}?id={at}",
+    "two parameters": "/view?what={base}&nr={at}",
+    "file": "/{base}/page{at:04}.html",
+    "digest": "/{base}/{digest}",
+    "words": "/{base}/{slug}",
+    "number and words": "/{base}/{count}-{slug}",
+    "day": "/{base}/{day:%Y/%m/%d}",
+}
+
+NOISE: dict[str, Callable[[int], str]] = {
+    "clock": lambda _: f"<p>Page made at {time.strftime('%H:%M:%S')}</p>",
+    "counter": lambda answers: f"<p>{answers + 1234} pages served</p>",
+    "visitors": lambda _: f"<p>{random.randrange(2, 90)} visitors online</p>",
+    "token": lambda _: f'<input type="hidden" name="csrf" value="{random.randbytes(8).hex()}">',
+    "random words": lambda _: f"<p>Others like: {_words(random.Random(), 2)}</p>",
+}
+"""What is other at each answer, by the number of answers so far."""
+
+
+@dataclass
+class Kind:
+    """Pages of one kind. ``below``: kinds of which each of these pages has some. ``removed``: the share of
+    pages that say nothing of their own; ``gap``: how many such pages are in a row. ``on_a_list``: how many a
+    list has, if there are lists; 0: there are none. ``views``: parameters of other addresses of each page.
+    """
+
+    name: str
+    number: int
+    own: str
+    graph: str
+    address: str
+    words: int
+    noise: str | None
+    views: list[str]
+    removed: float
+    gap: int
+    on_a_list: int
+    is_counted: bool
+    below: list[Kind]
+
+    @classmethod
+    def drawn(cls, draw: Random, *, is_below: bool = False) -> Kind:
+        number = draw.choice((1, 1, 2)) if is_below else draw.choice((60, 260, 400))
+        has_more = not is_below and draw.random() < 0.35
+        return cls(
+            name=draw.choice(vocabulary()),
+            number=min(number, 150) if has_more else number,
+            own=draw.choice(list(OWN)),
+            graph="listed" if is_below else draw.choice(list(GRAPHS)),
+            address=draw.choice(list(ADDRESSES)),
+            words=draw.choice((5, 30, 120, 400, 1_000)),
+            noise=draw.choice([None, None, None, *NOISE]),
+            views=[view for view in ("print=1", "lang=en", "ref=7") if draw.random() < 0.12],
+            removed=draw.choice((0, 0, 0, 0.1, 0.6)),
+            gap=draw.choice((0, 0, 0, 30, 100)) if number >= 260 else 0,
+            on_a_list=0 if is_below else draw.choice((0, 0, 5, 10, 30)),
+            is_counted=draw.random() < 0.3,
+            below=[cls.drawn(draw, is_below=True) for _ in range(draw.choice((1, 2, 3)))] if has_more else [],
+        )
+
+
+class _Page(NamedTuple):
+    heading: str
+    parts: str
+    key: str | None
+    links: dict[str, str]
+    noise: str | None
+
+
+class Drawn(MadeSite):
+    """A site that is drawn with a seed; it has an end."""
+
+    spider = "url"
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        draw = random.Random(seed)
+        self.kinds = [Kind.drawn(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
+        self.breadth_first = draw.random() < 0.5
+        self._seed = seed
+        self._frame = passage(f"frame {seed}", draw.choice((0, 20, 200)))
+        self._pages: dict[str, _Page] = {}
+        self._answers = 0
+        links: dict[str, str] = {}
+        for number, kind in enumerate(self.kinds):
+            links |= self._add(kind, f"{kind.name}{number}")
+        self._pages["/"] = _Page("Home", f"<p>{prose(f'home {seed}', 60)}</p>", "home", links, None)
+        self.keys = frozenset(page.key for page in self._pages.values() if page.key is not None)
+
+    def key_of(self, target: str) -> str | None:
+        """What the page at a path with its query shows."""
+        return self._pages[target].key if target in self._pages else None
+
+    def answer(self, ask: Ask) -> Answer:
+        page = self._pages.get(ask.target)
+        if page is None:
+            return NOT_FOUND
+        self._answers += 1
+        noise = NOISE[page.noise](self._answers) if page.noise else ""
+        links = {**page.links, "/": "Home"}
+        anchors = " ".join(f'<a href="{html.escape(to)}">{text}</a>' for to, text in links.items())
+        return Answer(
+            f"<!doctype html><html><head><title>{page.heading}</title></head><body><div>{self._frame}</div>"
+            f"<h1>{page.heading}</h1>{page.parts}<nav>{anchors}</nav>{noise}</body></html>",
+            key=page.key,
+        )
+
+    def _add(self, kind: Kind, base: str, above: str | None = None) -> dict[str, str]:
+        """Add the pages of a kind; returns the links that lead to them."""
+        graph = GRAPHS[kind.graph](kind.number, random.Random(_digest(self._seed, base)))
+        targets = [self._address(kind, base, at) for at in range(kind.number)]
+        common = f"<p>{passage(f'{self._seed} {kind.name}', kind.words)}</p>"
+        for at, target in enumerate(targets):
+            links = {targets[other]: "More" for other in graph.links[at]} | ({above: "Up"} if above else {})
+            for number, below in enumerate(kind.below):
+                links |= self._add(below, f"{base}-{_digest(base, at)[:6]}/{below.name}{number}", target)
+            views = [f"{target}{'&' if '?' in target else '?'}{view}" for view in kind.views]
+            links |= dict.fromkeys(views, "This page")
+            is_removed = self._is_removed(kind, base, at)
+            own = "Removed." if is_removed else OWN[kind.own](random.Random(_digest(self._seed, base, at)))
+            heading = f"{kind.name.title()}{f' {at}' if kind.is_counted and not is_removed else ''}"
+            page = _Page(heading, own + common, None if is_removed else f"{base} {at}", links, kind.noise)
+            self._pages |= dict.fromkeys([target, *views], page)
+        entries = {targets[at]: "To this" for at in graph.entries}
+        return self._add_lists(kind, base, list(entries)) if kind.on_a_list else entries
+
+    def _add_lists(self, kind: Kind, base: str, targets: list[str]) -> dict[str, str]:
+        """Add lists of pages, each with links to those beside it; returns the link to the first."""
+        lists = [f"/{base}/list?page={at}" for at in range(-(-len(targets) // kind.on_a_list))]
+        for at, address in enumerate(lists):
+            listed = targets[at * kind.on_a_list : (at + 1) * kind.on_a_list]
+            beside = lists[max(0, at - 2) : at + 3]
+            links = {**dict.fromkeys(listed, kind.name), **dict.fromkeys(beside, "A list")}
+            self._pages[address] = _Page(f"All of {kind.name}", "", None, links, kind.noise)
+        return {lists[0]: "All"}
+
+    def _is_removed(self, kind: Kind, base: str, at: int) -> bool:
+        gap = range(kind.number // 3, kind.number // 3 + kind.gap)
+        return at in gap or random.Random(_digest("removed", base, at)).random() < kind.removed
+
+    def _address(self, kind: Kind, base: str, at: int) -> str:
+        digest = _digest(self._seed, base, at, "address")
+        slug = "-".join(random.Random(digest).sample(vocabulary(), 3))
+        day = _LAST_DAY - timedelta(days=at)
+        form = ADDRESSES[kind.address]
+        return form.format(base=base, at=at, count=at + 1, digest=digest[:10], slug=slug, day=day)
