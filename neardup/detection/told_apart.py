@@ -31,6 +31,9 @@ _MOST_WORDS = 500_000
 first.
 """
 
+_MOST_CANONICAL = 10_000
+"""Canonical pages whose duplicates are watched, of which the same holds."""
+
 
 @dataclass(slots=True, eq=False)
 class _Duplicates:
@@ -72,9 +75,9 @@ class ToldApart:
         before = len(duplicates.words)
         duplicates.words.update(map(hash, set(said.words) - said.numbers - said.date_words))
         self._remembered += len(duplicates.words) - before
-        duplicates.with_own += before > 0 and len(duplicates.words) > before
-        while self._remembered > _MOST_WORDS and len(self._duplicates) > 1:
+        while len(self._duplicates) > _MOST_CANONICAL or self._remembered > _MOST_WORDS:
             self._forget(next(iter(self._duplicates)))
+        duplicates.with_own += before > 0 and len(duplicates.words) > before
         if duplicates.with_own < FEWEST:
             return False
         self.tell_apart(canonical_id)
