@@ -326,6 +326,7 @@ class NearDuplicates:
         try:
             said = Said(words(self.text(response)))
             if self._told_apart.add(canonical_id, said):
+                self.outcomes.told_apart(verdict)
                 self._leave_alone(verdict)
                 return
             content = said.numbers_but(said.dated(self.policy.links.endless.made_up_on(verdict.url)))
@@ -341,6 +342,7 @@ class NearDuplicates:
         assert verdict.canonical_id is not None
         if last and verdict.canonical_id not in self._told_apart:
             self._told_apart.tell_apart(verdict.canonical_id)
+            self.outcomes.told_apart(verdict)
             self._leave_alone(verdict)
 
     def _leave_alone(self, verdict: Verdict) -> None:

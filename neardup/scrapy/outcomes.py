@@ -214,6 +214,17 @@ class Outcomes:
                 extra={"spider": self._crawler.spider},
             )
 
+    def told_apart(self, verdict: Verdict) -> None:
+        """Count a canonical page whose duplicates each say something of their own; the first one is told."""
+        self.count("neardup/told_apart")
+        if self._crawler.stats.get_value("neardup/told_apart") == 1:
+            logger.info(
+                "neardup: the near-duplicates of %(canonical)s keep their items and callbacks, because each"
+                " says something of its own, as %(url)s does (further ones are counted, not logged)",
+                {"canonical": verdict.canonical_url, "url": verdict.url},
+                extra={"spider": self._crawler.spider},
+            )
+
     def links_withheld(self, links: PageLinks, verdict: Verdict | None) -> None:
         """Have it stored how many links of a page were not followed."""
         if links.withheld and verdict is not None and verdict.is_duplicate and verdict.page_id is not None:

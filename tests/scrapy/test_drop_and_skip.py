@@ -299,7 +299,9 @@ class TestPagesOfOneText:
             site.pages[article] = Page(body.encode())
 
         for _ in range(2):
-            assert self.crawled(site, settings, action) == {"/", *texts, *articles}
+            done = crawl(LinkSpider, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+            assert paths(done.items, site) == {"/", *texts, *articles}
+            assert done.neardup("told_apart") == 1
 
     def test_numbers_of_each(self, site: Site, settings: dict[str, Any], action: str) -> None:
         """Draws under one headline and in one long frame, which differ in their numbers."""
