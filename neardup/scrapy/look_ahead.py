@@ -179,15 +179,15 @@ class _Pages:
 
     def further(self, distances: Sequence[int]) -> list[_Ahead]:
         """URLs so many steps further on, of each kind of pages that leads on to its like and whose URLs
-        count. If there is none, of the last page's kind, if its URLs count.
+        count. Empty: those of the largest such kind do not count. Without such a kind, the last page's tell.
         """
         by_shape = self.by_shape.values()
         pages = sum(kind.pages for kind in by_shape)
-        leading = [
-            _Ahead(further_on(kind.urls, distances), pages / kind.pages) for kind in by_shape if kind.leads_on
-        ]
-        last = _Ahead(further_on(next(reversed(by_shape)).urls, distances), 1)
-        return [ahead for ahead in leading if ahead.places] or [ahead for ahead in [last] if ahead.places]
+        leading = sorted((kind for kind in by_shape if kind.leads_on), key=lambda kind: -kind.pages)
+        ahead = [_Ahead(further_on(kind.urls, distances), pages / kind.pages) for kind in leading]
+        if not ahead:
+            ahead = [_Ahead(further_on(next(reversed(by_shape)).urls, distances), 1)]
+        return [kind for kind in ahead if kind.places] if ahead[0].places else []
 
 
 class LookAhead:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from neardup.scrapy.look_ahead import _Own, _Pages
+from neardup.urls.parts import url_shape
 from tests.support.sites.chains import Album, Customers, Drawings, Guests, Readings, Scripted, name_of
 from tests.support.sites.in_process import crawl_site
 from tests.support.sites.served import Answer, Ask, page
@@ -158,6 +160,20 @@ def test_the_end_is_that_of_the_pages_which_lead_on(addon: dict[str, Any]) -> No
 
     assert done.found == site.keys
     assert "neardup/exhausted" not in done.stats
+
+
+def test_few_pages_that_end_are_no_end_of_a_space_that_does_not_count() -> None:
+    """Days at addresses that do not count; each links to the ten lists of the site."""
+    pages = _Pages(_Own(lambda _: set()), _Own(lambda _: set()))
+    for number in range(10):
+        pages.note_url(f"http://a.example/list/{number}", "http://a.example/list/0")
+    assert [kind.pages for kind in pages.further([100])] == [1.0]
+
+    day = "http://a.example/day/{}"
+    for number in range(30):
+        digest = hashlib.md5(bytes(number), usedforsecurity=False).hexdigest()
+        pages.note_url(day.format(digest), url_shape(day.format(digest)))
+    assert pages.further([100]) == []
 
 
 class Visited(Guests):
