@@ -60,7 +60,8 @@ def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
         # With others among them, these are numbers that look like dates.
         dates = spelling.read(_middles(urls, spelling.found))
         if dates is not None and (step := _step(dates.numbers)):
-            return _until_none(spelling.found, dates.numbers[-1], step, distances, dates.write)
+            further = _until_none(spelling.found, dates.numbers[-1], step, distances, dates.write)
+            return [there for there in further if there.url]  # no calendar ends with the year 1
     for found in _NUMBER.finditer(last, start):
         written = [middle for middle in _middles(urls, found) if middle.isascii() and middle.isdigit()]
         numbers = [int(one) for one in written]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -86,3 +86,11 @@ def test_a_number_below_zero_is_no_url() -> None:
 
     assert [there.steps for there in found] == [10, 100, 1_000]
     assert found[-1].url is None
+
+
+def test_days_before_the_year_1_are_no_end() -> None:
+    """The days of a calendar may be met in large steps."""
+    days = [date(2026, 11, 29) - timedelta(days=200 * at) for at in range(8)]
+    found = further_on([f"http://a.example/day?date={day}" for day in days], [1, 100, 6400])
+
+    assert [there.steps for there in found] == [1, 100]
