@@ -125,18 +125,12 @@ class _Own:
         return self.last is not None and self.pages * (WORTH + 1) >= max(limit, self.seen) // 2
 
 
-class _Ahead(NamedTuple):
-    """Places where pages of a kind are asked for; how many pages of all kinds there were for each of them."""
-
-    places: list[Further]
-    pages: float
-
-
 class _ToAsk(NamedTuple):
     """What can tell whether a cluster goes on: what pages have beside words, and pages further on."""
 
     own: list[_Own]
-    further: list[_Ahead]
+    further: list[list[Further]]
+    """Of each kind of pages whose URLs count."""
 
 
 @dataclass(slots=True, eq=False)
@@ -177,17 +171,14 @@ class _Pages:
         kind.leads_on |= shape == out_of
         keep_latest(self.by_shape, shape, kind, _MOST_KINDS)
 
-    def further(self, distances: Sequence[int]) -> list[_Ahead]:
+    def further(self, distances: Sequence[int]) -> list[list[Further]]:
         """URLs so many steps further on, of each kind of pages that leads on to its like and whose URLs
         count. Empty: those of the largest such kind do not count. Without such a kind, the last page's tell.
         """
-        by_shape = self.by_shape.values()
-        pages = sum(kind.pages for kind in by_shape)
-        leading = sorted((kind for kind in by_shape if kind.leads_on), key=lambda kind: -kind.pages)
-        ahead = [_Ahead(further_on(kind.urls, distances), pages / kind.pages) for kind in leading]
-        if not ahead:
-            ahead = [_Ahead(further_on(next(reversed(by_shape)).urls, distances), 1)]
-        return [kind for kind in ahead if kind.places] if ahead[0].places else []
+        kinds = list(self.by_shape.values())
+        leading = sorted((kind for kind in kinds if kind.leads_on), key=lambda kind: -kind.pages)
+        ahead = [further_on(kind.urls, distances) for kind in leading or kinds[-1:]]
+        return [places for places in ahead if places] if ahead[0] else []
 
 
 class LookAhead:
@@ -290,9 +281,9 @@ class LookAhead:
                     return
             ends = await self._ends(to_ask.further, cluster, response.request)
             if ends:
-                most = _STEPS[-1] * self._endless.limit
-                self._endless.go_on(cluster, question, min(most, max(pages for pages, _ in ends)))
-                self._tell(ends[-1][1], response)
+                last = max(ends, key=lambda there: there.steps)
+                self._endless.go_on(cluster, question, last.steps)
+                self._tell(last, response)
                 return
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._outcomes.failed_on(response.url, exc)
@@ -422,18 +413,16 @@ class LookAhead:
         found = {*_DIGITS.findall(media), *_NUMBER.findall(scripts)}
         return found.difference(_DIGITS.findall(response.url))
 
-    async def _ends(
-        self, further: list[_Ahead], cluster: int, like: Request | None
-    ) -> list[tuple[float, Further]]:
-        """Of each kind of pages, the first place that shows an end, behind so many pages of all kinds.
+    async def _ends(self, further: list[list[Further]], cluster: int, like: Request | None) -> list[Further]:
+        """Of each kind of pages, the first place that shows an end.
 
         Empty: the pages of one kind go on. A calendar without an end may lead to a hundred events.
         """
         ends = []
-        for ahead in further:
-            for there in ahead.places:
+        for kind in further:
+            for there in kind:
                 if await self._is_end(there, cluster, like):
-                    ends.append((there.steps * ahead.pages, there))
+                    ends.append(there)
                     break
             else:
                 return []
