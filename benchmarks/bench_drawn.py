@@ -13,18 +13,16 @@ The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from benchmarks.bench_sites import BREADTH_FIRST
+from benchmarks.bench_sites import BREADTH_FIRST, Case, run
 from benchmarks.provenance import header
 from tests.support.sites.drawn import Drawn
-from tests.support.sites.processes import crawl_process, make_project
-from tests.support.sites.served import serve_site
 
 if TYPE_CHECKING:
     from tests.support.sites.processes import Outcome
@@ -50,15 +48,12 @@ class Lost(NamedTuple):
     end: str
 
 
-def crawled(site: Drawn, settings: dict[str, Any], crawls: int, folder: Path) -> Lost:
-    project = Path(tempfile.mkdtemp(dir=folder))
-    make_project(project, addon=True)
-    pairs = settings | {"CLOSESPIDER_PAGECOUNT": _MOST_PAGES}
-    pairs |= BREADTH_FIRST if site.breadth_first else {}
-    with serve_site(site) as served:
-        outcomes = [crawl_process(served, project, pairs) for _ in range(crawls)]
-    shutil.rmtree(project)
-    return _lost(site, outcomes[-1])
+def crawled(seed: int, settings: dict[str, Any], crawls: int, folder: Path) -> Lost:
+    site = Drawn(seed)
+    order = BREADTH_FIRST if site.breadth_first else {}
+    case = Case(str(seed), partial(Drawn, seed), crawls=crawls)
+    outcome = run(case, "default", folder, settings | order | {"CLOSESPIDER_PAGECOUNT": _MOST_PAGES})
+    return _lost(site, outcome)
 
 
 def _lost(site: Drawn, outcome: Outcome) -> Lost:
@@ -91,8 +86,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             for action in actions:
-                site = Drawn(seed)
-                lost = crawled(site, ACTIONS[action], arguments.crawls, Path(folder))
+                lost = crawled(seed, ACTIONS[action], arguments.crawls, Path(folder))
                 print(
                     f"| {seed} | {action} | {lost.exist:,} | {len(lost.not_fetched):,} |"
                     f" {len(lost.no_item):,} | {lost.requests:,} | {lost.end} |",
@@ -100,7 +94,7 @@ def main() -> None:
                 )
                 if lost.no_item or lost.end != "finished":
                     missing = ", ".join(sorted(lost.no_item)[:5])
-                    told.append(f"{seed}, {action}: {missing} of {site.kinds}")
+                    told.append(f"{seed}, {action}: {missing} of {Drawn(seed).kinds}")
                     failed |= action == "default"
     for text in told:
         print(f"\n{text}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import replace
 from time import monotonic
@@ -16,6 +15,7 @@ from tests.support.sites.chains import Album, Customers, Drawings, Guests, Readi
 from tests.support.sites.in_process import crawl_site
 from tests.support.sites.served import Answer, Ask, page
 from tests.support.sites.stations import Archive
+from tests.support.sites.text import digest
 
 if TYPE_CHECKING:
     from tests.support.sites.processes import Outcome
@@ -147,8 +147,9 @@ class WithForms(Album):
         found = super().answer(ask)
         if kind != self.name:
             return found
-        digest = hashlib.md5(place.encode(), usedforsecurity=False).hexdigest()
-        return replace(found, body=found.body.replace("</nav>", f'<a href="/send/{digest}">Send</a></nav>'))
+        return replace(
+            found, body=found.body.replace("</nav>", f'<a href="/send/{digest(place)}">Send</a></nav>')
+        )
 
 
 def test_the_end_is_that_of_the_pages_which_lead_on(addon: dict[str, Any]) -> None:
@@ -167,10 +168,9 @@ def test_few_pages_that_end_are_no_end_of_a_space_that_does_not_count() -> None:
         pages.note_url(f"http://a.example/list/{number}", "http://a.example/list/0")
     assert len(pages.further([100])) == 1
 
-    day = "http://a.example/day/{}"
     for number in range(30):
-        digest = hashlib.md5(bytes(number), usedforsecurity=False).hexdigest()
-        pages.note_url(day.format(digest), url_shape(day.format(digest)))
+        url = f"http://a.example/day/{digest(str(number))}"
+        pages.note_url(url, url_shape(url))
     assert pages.further([100]) == []
 
 
@@ -188,15 +188,6 @@ class Visited(Guests):
         return replace(found, body=found.body.replace("</nav>", f"{anchors}</nav>"))
 
 
-def test_one_kind_of_page_has_random_words(addon: dict[str, Any]) -> None:
-    site = Visited()
-
-    done = crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
-
-    assert done.found == site.keys
-    assert "neardup/exhausted" not in done.stats
-
-
 class ReadingsAndAdverts(Readings):
     """Readings beside words that are made up whenever a page is asked for."""
 
@@ -205,8 +196,9 @@ class ReadingsAndAdverts(Readings):
         return heading, *parts, f"Buy {name_of(self._made_up())}."
 
 
-def test_numbers_count_beside_random_words(addon: dict[str, Any]) -> None:
-    site = ReadingsAndAdverts()
+@pytest.mark.parametrize("made", [Visited, ReadingsAndAdverts])
+def test_what_lasts_counts_beside_random_words(made: type[Drawings], addon: dict[str, Any]) -> None:
+    site = made()
 
     done = crawl_site(site, addon | {"NEARDUP_ENDLESS_AFTER": LIMIT})
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import count
 from random import Random
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
-from tests.support.sites.text import passage, prose
+from tests.support.sites.text import digest, passage, prose
 
 
 class Chain(MadeSite):
@@ -69,7 +68,7 @@ class Drawings(Album):
 
     def _made_up(self) -> str:
         """Hexadecimal digits that no answer had before, the same ones in each crawl."""
-        return _digest(f"answer {next(self._answers)}")
+        return digest(f"answer {next(self._answers)}")
 
     def answer(self, ask: Ask) -> Answer:
         by_name = {self._path(number): number for number in self.numbers}
@@ -77,10 +76,10 @@ class Drawings(Album):
         return super().answer(ask if number is None else replace(ask, path=f"/{self.name}/{number}"))
 
     def _path(self, number: int) -> str:
-        return f"/{self.name}/{_digest(str(number))}"
+        return f"/{self.name}/{digest(str(number))}"
 
     def shown(self, number: int) -> tuple[str, ...]:
-        name = _digest(f"image {number}") if self._lasting else self._made_up()
+        name = digest(f"image {number}") if self._lasting else self._made_up()
         return "Drawing", f'<img src="/img/{name}.jpg">', self._prints
 
 
@@ -127,7 +126,7 @@ class Readings(Drawings):
     name = "reading"
 
     def shown(self, number: int) -> tuple[str, ...]:
-        made = _digest(f"reading {number}") if self._lasting else self._made_up()
+        made = digest(f"reading {number}") if self._lasting else self._made_up()
         return "Reading", f"{int(made[:8], 16) % 100_000 + 1000} kWh", self._prints
 
 
@@ -141,7 +140,7 @@ class Customers(Drawings):
         return "Customer", f"<form>{field}</form>", self._prints
 
     def _made_name(self, number: int) -> str:
-        return name_of(_digest(f"name {number}") if self._lasting else self._made_up())
+        return name_of(digest(f"name {number}") if self._lasting else self._made_up())
 
 
 class Guests(Customers):
@@ -165,10 +164,6 @@ def name_of(digits: str) -> str:
     """Two words without a digit, made of hexadecimal digits."""
     letters = digits.translate(str.maketrans("0123456789", "ghijklmnop"))
     return f"{letters[:4]} {letters[4:8]}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Guestbook(Chain):

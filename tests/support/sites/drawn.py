@@ -7,7 +7,6 @@ a token or random words. Whoever drops or leaves such a page has lost it.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import itertools
 import json
@@ -17,8 +16,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite
-from tests.support.sites.text import passage, prose, vocabulary
+from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
+from tests.support.sites.text import digest, passage, prose, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +27,7 @@ _LAST_DAY = date(2026, 11, 20)
 
 
 def _digest(*of: object) -> str:
-    return hashlib.md5(repr(of).encode(), usedforsecurity=False).hexdigest()
+    return digest(repr(of))
 
 
 def _words(draw: Random, number: int) -> str:
@@ -201,24 +200,21 @@ class Drawn(MadeSite):
         for number, kind in enumerate(self.kinds):
             links |= self._add(kind, f"{kind.name}{number}")
         self._pages["/"] = _Page("Home", f"<p>{prose(f'home {seed}', 60)}</p>", "home", links, None)
-        self.keys = frozenset(page.key for page in self._pages.values() if page.key is not None)
+        self.keys = frozenset(shown.key for shown in self._pages.values() if shown.key is not None)
 
     def key_of(self, target: str) -> str | None:
         """What the page at a path with its query shows."""
         return self._pages[target].key if target in self._pages else None
 
     def answer(self, ask: Ask) -> Answer:
-        page = self._pages.get(ask.target)
-        if page is None:
+        shown = self._pages.get(ask.target)
+        if shown is None:
             return NOT_FOUND
         self._answers += 1
-        noise = NOISE[page.noise](self._answers) if page.noise else ""
-        links = {**page.links, "/": "Home"}
-        anchors = " ".join(f'<a href="{html.escape(to)}">{text}</a>' for to, text in links.items())
-        return Answer(
-            f"<!doctype html><html><head><title>{page.heading}</title></head><body><div>{self._frame}</div>"
-            f"<h1>{page.heading}</h1>{page.parts}<nav>{anchors}</nav>{noise}</body></html>",
-            key=page.key,
+        noise = NOISE[shown.noise](self._answers) if shown.noise else ""
+        links = {html.escape(to): text for to, text in {**shown.links, "/": "Home"}.items()}
+        return page(
+            shown.heading, f"<div>{self._frame}</div>", shown.parts + noise, key=shown.key, links=links
         )
 
     def _add(self, kind: Kind, base: str, above: str | None = None) -> dict[str, str]:
@@ -233,10 +229,14 @@ class Drawn(MadeSite):
             views = [f"{target}{'&' if '?' in target else '?'}{view}" for view in kind.views]
             links |= dict.fromkeys(views, "This page")
             is_removed = self._is_removed(kind, base, at)
-            own = "Removed." if is_removed else OWN[kind.own](random.Random(_digest(self._seed, base, at)))
+            own = (
+                "<p>Removed.</p>"
+                if is_removed
+                else OWN[kind.own](random.Random(_digest(self._seed, base, at)))
+            )
             heading = f"{kind.name.title()}{f' {at}' if kind.is_counted and not is_removed else ''}"
-            page = _Page(heading, own + common, None if is_removed else f"{base} {at}", links, kind.noise)
-            self._pages |= dict.fromkeys([target, *views], page)
+            shown = _Page(heading, own + common, None if is_removed else f"{base} {at}", links, kind.noise)
+            self._pages |= dict.fromkeys([target, *views], shown)
         entries = {targets[at]: "To this" for at in graph.entries}
         return self._add_lists(kind, base, list(entries)) if kind.on_a_list else entries
 
@@ -255,8 +255,8 @@ class Drawn(MadeSite):
         return at in gap or random.Random(_digest("removed", base, at)).random() < kind.removed
 
     def _address(self, kind: Kind, base: str, at: int) -> str:
-        digest = _digest(self._seed, base, at, "address")
-        slug = "-".join(random.Random(digest).sample(vocabulary(), 3))
+        own = _digest(self._seed, base, at, "address")
+        slug = "-".join(random.Random(own).sample(vocabulary(), 3))
         day = _LAST_DAY - timedelta(days=at)
         form = ADDRESSES[kind.address]
-        return form.format(base=base, at=at, count=at + 1, digest=digest[:10], slug=slug, day=day)
+        return form.format(base=base, at=at, count=at + 1, digest=own[:10], slug=slug, day=day)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
-from tests.support.sites.text import passage
+from tests.support.sites.text import digest, passage
 
 _BELOW = {"station": "day", "day": "week", "week": "month"}
 _READINGS = {"station": 1, "day": 8, "week": 14, "month": 12}
@@ -61,7 +60,7 @@ class Archive(MadeSite):
         self._made_up = made_up
         self._above = {name: above for above, names in self._below.items() for name in names}
         self.keys = frozenset(self._above) | {"archive"}
-        self._named = {_id_of(name): name for name in self._above}
+        self._named = {digest(name): name for name in self._above}
         self._rules = passage("lottery", 120)
 
     def answer(self, ask: Ask) -> Answer:
@@ -72,16 +71,12 @@ class Archive(MadeSite):
         numbers = " ".join(str(drawn.randrange(15)) for _ in range(6))
         beside = [] if name in self._alone or name == "archive" else self._below[self._above[name]]
         shown = {*self._below.get(name, ()), *_neighbours(beside, name)}
-        links = {f"/of/{_id_of(other)}": "Numbers" for other in sorted(shown)}
+        links = {f"/of/{digest(other)}": "Numbers" for other in sorted(shown)}
         return page("Draws", numbers, self._rules, key=name, links=links | {"/": "Archive"})
 
     def now(self) -> str:
         """What the numbers depend on beside their page."""
         return ""
-
-
-def _id_of(name: str) -> str:
-    return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
 
 
 def _neighbours(names: list[str], name: str) -> list[str]:

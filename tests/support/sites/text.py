@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from functools import cache
@@ -51,6 +52,11 @@ def vocabulary() -> tuple[str, ...]:
     """The words of four to ten letters of the English pages."""
     english = " ".join(sentence for sentence in sentences() if sentence.isascii())
     return tuple(sorted(set(re.findall(r"\b[a-z]{4,10}\b", english))))
+
+
+def digest(text: str) -> str:
+    """32 hexadecimal digits for a text, as ids and addresses have them."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def prose(seed: str, words: int) -> str:
