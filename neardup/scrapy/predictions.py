@@ -6,7 +6,7 @@ import logging
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from random import getrandbits
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
@@ -32,7 +32,7 @@ from neardup.scrapy.set_aside import SetAside
 from neardup.urls.absent import AbsentPages
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
-from neardup.urls.dropping import is_explored, is_still_sure, is_sure, may_drop
+from neardup.urls.dropping import is_another_address, is_explored, is_still_sure, may_drop
 from neardup.urls.endless_copies import MOST_LINKS, EndlessCopies
 from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
@@ -82,7 +82,21 @@ _STATE = "neardup_audit"
 _BETWEEN_ROUNDS = 200
 """Subtracted from the priority for each further round of a band: more than the longest chain of links."""
 
-_LAST_BAND = OF_DUPLICATES + len(BANDS)
+_LAST_BAND = OF_DUPLICATES + len(BANDS) + 1
+"""That of other addresses of known pages. Pages that are alike come before: they may have words of their own.
+"""
+
+
+class CopyRead(NamedTuple):
+    """What a copy that was predicted means for the parameters that may make copies without end."""
+
+    counts: bool
+    """Whether it counts for such a parameter."""
+    in_question: str | None
+    """The name of the parameter that is in question by this copy."""
+
+
+_COUNTS_FOR_NONE = CopyRead(counts=False, in_question=None)
 
 
 class Predictions:
@@ -352,31 +366,33 @@ class Predictions:
 
     def copy_read(
         self, verdict: Verdict, url: str, new_links: list[str], *, is_apart: bool = False
-    ) -> str | None:
+    ) -> CopyRead:
         """Learn whether a copy that was predicted has links of its own, and whether it surely is a copy.
 
         ``url`` is that of the request. ``new_links`` are those that no page had before. Likely copies among
-        them do not count. ``is_apart``: the duplicates of its canonical page have words of their own. Returns
-        the name of the parameter that may make copies without end, if that is in question by this copy. Then
-        :meth:`settle` is to be called.
+        them do not count. ``is_apart``: the duplicates of its canonical page have words of their own. If a
+        parameter is in question by this copy, :meth:`settle` is to be called.
         """
         # What is audited is not withheld.
         may_be_endless = self.audit is None and bool(new_links) and _is_sure(verdict)
         if not may_be_endless and not self.weighs_copies:
-            return None
+            return _COUNTS_FOR_NONE
         prediction = self.learner.predict(page_url(url))
         if prediction is None:
-            return None
+            return _COUNTS_FOR_NONE
         if self.weighs_copies:
             leads_on = any(self._predict(link) is None for link in new_links)
             self._leads.fetched(
                 prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict) and not is_apart
             )
-        name = self._parameter_of(new_links) if may_be_endless and is_sure(prediction) else None
+        may_be_endless = may_be_endless and is_another_address(prediction)
+        name = self._parameter_of(new_links) if may_be_endless else None
         if name is None:
-            return None
+            return _COUNTS_FOR_NONE
         assert verdict.page_stood_for is not None
-        return name if self._endless.read(host_of(url), name, verdict.page_stood_for) else None
+        host = host_of(url)
+        in_question = self._endless.read(host, name, verdict.page_stood_for)
+        return CopyRead(self._endless.counts(host, name), name if in_question else None)
 
     def _parameter_of(self, links: list[str]) -> str | None:
         """The one parameter in which all links differ from known pages; None: there is none.
@@ -390,7 +406,7 @@ class Predictions:
     @staticmethod
     def _varies(prediction: Prediction | None) -> str | None:
         """The parameter in which alone a sure copy differs from a known page; None: there is none."""
-        if prediction is None or not prediction.is_known or not is_sure(prediction):
+        if prediction is None or not prediction.is_known or not is_another_address(prediction):
             return None
         return prediction.rule.value if prediction.rule.slot is Slot.PARAMETER else None
 
@@ -519,6 +535,8 @@ class Predictions:
 
         A link that a sample of the audit led to does not wait: its page tells about the sample.
         """
+        if prediction is not None and is_another_address(prediction):
+            return _LAST_BAND
         if prediction is not None:
             probability = prediction.probability
         elif CLUSTER in request.meta and AUDITED not in request.meta:

@@ -43,11 +43,12 @@ def is_still_sure(prediction: Prediction, leads: Leads) -> bool:
 
 def is_sure(prediction: Prediction) -> bool:
     """Whether a prediction alone is enough to drop a request."""
-    return (
-        prediction.probability >= DROPPED_FROM
-        and prediction.lower >= DROPPED_FROM_LOWER
-        and prediction.rule.slot not in NEVER_DROPPED
-    )
+    return is_another_address(prediction) and prediction.lower >= DROPPED_FROM_LOWER
+
+
+def is_another_address(prediction: Prediction) -> bool:
+    """Whether a URL is taken for another address of a known page, not for that of a page that is alike."""
+    return prediction.probability >= DROPPED_FROM and prediction.rule.slot not in NEVER_DROPPED
 
 
 def is_explored(url: str) -> bool:

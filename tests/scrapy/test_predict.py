@@ -53,7 +53,7 @@ from tests.support.sites.cms import Forum
 from tests.support.sites.endless import Calendar
 from tests.support.sites.in_process import crawl_served
 from tests.support.sites.served import Served, serve_site
-from tests.support.sites.sessions import SessionIds
+from tests.support.sites.sessions import AlikeSessions, SessionIds
 from tests.support.sites.shop import Shop
 from tests.support.sites.wiki import Wiki
 from tests.support.stores import rules_of
@@ -114,7 +114,7 @@ def read_copy(
     of: Predictions, url: str, links: list[str], *, copy_of: int = 0, evidence: Evidence = Evidence.TEXT
 ) -> None:
     """Read a copy of a page, with these links that no page had before."""
-    name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links)
+    name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links).in_question
     if name is not None:
         assert of.settle(url, name, makes_up_values=True)
 
@@ -229,6 +229,23 @@ class TestDeferred:
         )
 
         assert sure.priority < unsure.priority < -DEFERRED
+
+    def test_another_address_of_a_page_comes_after_pages_that_are_alike(self) -> None:
+        """Where session ids are new on each page, these have alike pages, too, until nothing else waits."""
+        learner = taught()
+        for item in range(60):
+            for version in "1234":
+                learner.observe(f"{SITE}/v{version}/page{item}", cluster=1_000 + item)
+        learner.observe(f"{SITE}/v1/last", cluster=2_000)
+        alike = learner.predict(f"{SITE}/v2/last")
+        assert alike is not None
+        assert alike.rule.slot is Slot.SEGMENT
+        assert alike.probability >= BANDS[-1]
+
+        of = predictions(learner=learner)
+        another_address = put_back(of.look_at(link()))
+
+        assert another_address.priority < put_back(of.look_at(link(f"{SITE}/v2/last"))).priority < -DEFERRED
 
     def test_links_of_duplicates_stand_in_the_same_order(self) -> None:
         waiting = put_back(predictions().look_at(link()))
@@ -757,6 +774,17 @@ class TestWholeSites:
 
         assert done.found == site.keys
         assert predicted(done, "/deferred") > 20
+
+    def test_alike_pages_are_found_behind_ever_new_session_ids(self, addon: dict[str, Any]) -> None:
+        """Copies at new ids end no cluster that still leads to pages with names of their own."""
+        site = AlikeSessions(400)
+        site.most_requests = 2_000
+        with serve_site(site) as served:
+            done = run(served, addon)
+
+        assert done.found == site.keys
+        assert done.stats["finish_reason"] == "finished"
+        assert done.requests_until(400) < 600
 
     @pytest.mark.parametrize("name", SITES)
     def test_dropping_loses_nothing_here(self, name: str, addon: dict[str, Any]) -> None:

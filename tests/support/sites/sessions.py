@@ -62,3 +62,25 @@ class SessionIds(Pages):
             return NOT_FOUND
         session = "" if self._endless else ask.query.get("sid", "")
         return self.numbered(number, query=f"?sid={session or uuid4().hex}")
+
+
+class AlikeSessions(SessionIds):
+    """Pages of one heading and one long text, each with a name of its own; each answer hands out a new id.
+
+    Each links to the next and to two others.
+    """
+
+    def __init__(self, pages: int = 100) -> None:
+        super().__init__(pages, 400, endless=True)
+        self._common = prose("alike", 400)
+
+    def numbered(self, number: int, query: str) -> Answer:
+        others = (number + 1, 31 * number + 7, 17 * number + 3)
+        links = {f"/page/{other % len(self.titles)}{query}": "More" for other in others}
+        return page(
+            "Flowers",
+            f"<p>{self.titles[number]}</p>",
+            self._common,
+            key=f"page {number}",
+            links={f"/{query}": "Home", **links},
+        )
