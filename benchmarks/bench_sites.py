@@ -37,7 +37,7 @@ from tests.support.sites.dead_links import DeadLinks
 from tests.support.sites.endless import Agenda, BeyondTheLast, Calendar, clock, time_taken
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
-from tests.support.sites.sessions import Pages, SessionIds
+from tests.support.sites.sessions import AlikeSessions, Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
 from tests.support.sites.stations import Archive, Stations
 from tests.support.sites.two_ways import TwoWays
@@ -139,7 +139,8 @@ def cases(*, quick: bool) -> list[Case]:
         Case("the same, with the time it took", partial(Calendar, days=True, foot=time_taken)),
         Case("endless agenda of years, weeks and days", Agenda),
         Case("archive of numbers", partial(Archive, 10, 10, 12, 5)),
-        Case("endless session ids", partial(_endless_sessions, 20)),
+        Case("endless session ids", partial(_endless, partial(SessionIds, 20, endless=True))),
+        Case("alike pages, endless session ids", partial(_endless, partial(AlikeSessions, 400))),
         Case("endless ?page= beyond the last", BeyondTheLast),
     ]
     for paging in PAGINGS:
@@ -160,8 +161,9 @@ def _with_items(kind: str) -> MadeSite:
     return site
 
 
-def _endless_sessions(pages: int) -> MadeSite:
-    site = SessionIds(pages, endless=True)
+def _endless(make: Callable[[], MadeSite]) -> MadeSite:
+    """A site that hands out new session ids forever, as far as a crawl is to go on."""
+    site = make()
     site.most_requests = 10_000
     return site
 

@@ -16,7 +16,6 @@ another duplicate of a page that the cluster has led to            stays
 ``OFTEN`` times at most, as old versions and mirrors do
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
 any of the next three, near to a page that did not wait            stays, see ``neardup.scrapy.links``
-any of them, as one of the copies that a parameter makes           stays, see ``neardup.urls.endless_copies``
 a page that says nothing which an exhausted cluster has not said   rises by 1; ten in a row are enough
 another page without new links                                     rises by 1/2
 any other page                                                     rises by 1

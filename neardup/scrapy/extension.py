@@ -182,17 +182,13 @@ class NearDuplicates:
             return Predict.RECORD
         return predict
 
-    def _copy_read(self, verdict: Verdict, response: Response, new_links: list[str]) -> bool:
-        """Learn from a copy that was predicted; ask whether a parameter makes copies without end.
-
-        Returns whether the copy counts for a parameter.
-        """
+    def _copy_read(self, verdict: Verdict, response: Response, new_links: list[str]) -> None:
+        """Learn from a copy that was predicted; ask whether a parameter makes copies without end."""
         assert response.request is not None
         is_apart = self._told_apart is not None and verdict.canonical_id in self._told_apart
-        read = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
-        if read.in_question is not None and isinstance(response, HtmlResponse):
-            self.look_ahead.ask_for_values(response, read.in_question, self._settle)
-        return read.counts
+        name = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
+        if name is not None and isinstance(response, HtmlResponse):
+            self.look_ahead.ask_for_values(response, name, self._settle)
 
     def _settle(self, url: str, name: str, *, makes_up_values: bool) -> None:
         """Take note whether the parameter of a URL has other values whenever its page is asked for."""

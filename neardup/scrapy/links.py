@@ -108,8 +108,6 @@ links that one page leads to are near, too.
 _FEW_LINKS = 8
 """New links of such a page. Where session ids are handed out, each page has new links to all pages."""
 
-_NOTHING_NEW = frozenset({Led.NOTHING, Led.LEAF, Led.OF_ENDED})
-
 _EXAMPLES = 5
 
 
@@ -158,9 +156,9 @@ class Links:
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
-        self.copy_read: Callable[[Verdict, Response, list[str]], bool] | None = None
+        self.copy_read: Callable[[Verdict, Response, list[str]], None] | None = None
         """Called for each copy that was predicted: with its verdict, its response, and those links that no
-        page had before. It tells whether the copy counts for a parameter that may make copies without end.
+        page had before.
         """
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
@@ -527,14 +525,14 @@ class PageLinks:
         counted = None if self._steps is None else self._steps.counted()
         if counted is not None and self._links.steps_counted is not None:
             self._links.steps_counted(counted)
-        counts_elsewhere = (
+        if (
             self._links.copy_read is not None
             and request is not None
             and PREDICTED in request.meta
             and verdict is not None
             and verdict.repeated
-            and self._links.copy_read(verdict, self._response, self._new)
-        )
+        ):
+            self._links.copy_read(verdict, self._response, self._new)
         if cluster is None or not endless.limit or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:
@@ -551,7 +549,7 @@ class PageLinks:
                 url=self._response.url,
                 shape=self._shape,
             )
-            if self._is_near(led) or (counts_elsewhere and led in _NOTHING_NEW):
+            if self._is_near(led):
                 led = Led.LITTLE
         out_of = self._response.meta.get(OUT_OF, "")
         return cluster if endless.led(cluster, led, shape=self._shape, out_of=out_of) else None
@@ -560,7 +558,11 @@ class PageLinks:
         """Whether this page is too near to one that did not wait to be a sign of an endless space."""
         if led is Led.LEAF and self._response.meta.get(CHAIN) == 0:
             return True
-        return led in _NOTHING_NEW and self._far <= _NEAR and len(self._new) <= _FEW_LINKS
+        return (
+            led in {Led.NOTHING, Led.LEAF, Led.OF_ENDED}
+            and self._far <= _NEAR
+            and len(self._new) <= _FEW_LINKS
+        )
 
     def _is_link(self, request: Request) -> bool:
         """Whether a request for another page is a link to it: not a form, and not what completes an item."""

@@ -6,7 +6,7 @@ import logging
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from random import getrandbits
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
@@ -32,7 +32,14 @@ from neardup.scrapy.set_aside import SetAside
 from neardup.urls.absent import AbsentPages
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
-from neardup.urls.dropping import is_another_address, is_explored, is_still_sure, may_drop
+from neardup.urls.dropping import (
+    NEVER_DROPPED,
+    is_another_address,
+    is_explored,
+    is_still_sure,
+    is_sure,
+    may_drop,
+)
 from neardup.urls.endless_copies import MOST_LINKS, EndlessCopies
 from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
@@ -85,18 +92,6 @@ _BETWEEN_ROUNDS = 200
 _LAST_BAND = OF_DUPLICATES + len(BANDS) + 1
 """That of other addresses of known pages. Pages that are alike come before: they may have words of their own.
 """
-
-
-class CopyRead(NamedTuple):
-    """What a copy that was predicted means for the parameters that may make copies without end."""
-
-    counts: bool
-    """Whether it counts for such a parameter."""
-    in_question: str | None
-    """The name of the parameter that is in question by this copy."""
-
-
-_COUNTS_FOR_NONE = CopyRead(counts=False, in_question=None)
 
 
 class Predictions:
@@ -349,7 +344,8 @@ class Predictions:
         if cluster is None:
             return
         unique = is_unique(verdict, cluster)
-        if is_link:
+        # Other addresses of known pages say nothing about links to pages that may be new.
+        if is_link and (rule is None or rule.slot in NEVER_DROPPED):
             self._links.judged(host_of(request.url), is_copy=not unique)
         if rule is None:
             return
@@ -366,33 +362,31 @@ class Predictions:
 
     def copy_read(
         self, verdict: Verdict, url: str, new_links: list[str], *, is_apart: bool = False
-    ) -> CopyRead:
+    ) -> str | None:
         """Learn whether a copy that was predicted has links of its own, and whether it surely is a copy.
 
         ``url`` is that of the request. ``new_links`` are those that no page had before. Likely copies among
-        them do not count. ``is_apart``: the duplicates of its canonical page have words of their own. If a
-        parameter is in question by this copy, :meth:`settle` is to be called.
+        them do not count. ``is_apart``: the duplicates of its canonical page have words of their own. Returns
+        the name of the parameter that may make copies without end, if that is in question by this copy. Then
+        :meth:`settle` is to be called.
         """
         # What is audited is not withheld.
         may_be_endless = self.audit is None and bool(new_links) and _is_sure(verdict)
         if not may_be_endless and not self.weighs_copies:
-            return _COUNTS_FOR_NONE
+            return None
         prediction = self.learner.predict(page_url(url))
         if prediction is None:
-            return _COUNTS_FOR_NONE
+            return None
         if self.weighs_copies:
             leads_on = any(self._predict(link) is None for link in new_links)
             self._leads.fetched(
                 prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict) and not is_apart
             )
-        may_be_endless = may_be_endless and is_another_address(prediction)
-        name = self._parameter_of(new_links) if may_be_endless else None
+        name = self._parameter_of(new_links) if may_be_endless and is_sure(prediction) else None
         if name is None:
-            return _COUNTS_FOR_NONE
+            return None
         assert verdict.page_stood_for is not None
-        host = host_of(url)
-        in_question = self._endless.read(host, name, verdict.page_stood_for)
-        return CopyRead(self._endless.counts(host, name), name if in_question else None)
+        return name if self._endless.read(host_of(url), name, verdict.page_stood_for) else None
 
     def _parameter_of(self, links: list[str]) -> str | None:
         """The one parameter in which all links differ from known pages; None: there is none.
@@ -406,7 +400,7 @@ class Predictions:
     @staticmethod
     def _varies(prediction: Prediction | None) -> str | None:
         """The parameter in which alone a sure copy differs from a known page; None: there is none."""
-        if prediction is None or not prediction.is_known or not is_another_address(prediction):
+        if prediction is None or not prediction.is_known or not is_sure(prediction):
             return None
         return prediction.rule.value if prediction.rule.slot is Slot.PARAMETER else None
 

@@ -91,11 +91,6 @@ class EndlessCopies:
         if space is not None and space.state is _State.IN_QUESTION:
             space.state = _State.ENDLESS if makes_up_values else _State.FINITE
 
-    def counts(self, host: str, name: str) -> bool:
-        """Whether copies that a parameter makes count here: it is not known to end."""
-        space = self._hosts.get(host, {}).get(name)
-        return space is not None and space.state is not _State.FINITE
-
     def found_new(self, host: str) -> None:
         """Note a page of a host that is no copy: the counts begin anew."""
         for space in self._hosts.get(host, {}).values():

@@ -114,7 +114,7 @@ def read_copy(
     of: Predictions, url: str, links: list[str], *, copy_of: int = 0, evidence: Evidence = Evidence.TEXT
 ) -> None:
     """Read a copy of a page, with these links that no page had before."""
-    name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links).in_question
+    name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links)
     if name is not None:
         assert of.settle(url, name, makes_up_values=True)
 
@@ -265,6 +265,17 @@ class TestDeferred:
 
         assert after.priority < before.priority < -DEFERRED
         assert PREDICTED not in after.meta
+
+    def test_other_addresses_of_known_pages_do_not_count_among_such_links(self) -> None:
+        of, unknown = predictions(), f"{SITE}/other?sid=a"
+        before = put_back(of.look_at(link(unknown, OF_DUPLICATES, meta={CLUSTER: 1})))
+        for place in range(40):
+            request = put_back(of.look_at(link(f"{SITE}/item{place}?sid=new", meta={CLUSTER: 1})))
+            of.judged(request, duplicate(900 + place, request.url, canonical=1, repeated=True))
+
+        after = put_back(of.look_at(link(unknown, OF_DUPLICATES, meta={CLUSTER: 1})))
+
+        assert after.priority == before.priority
 
     def test_links_that_a_sample_led_to_do_not_wait(self) -> None:
         """Else the sample would be judged before it is known what stands behind its copies."""

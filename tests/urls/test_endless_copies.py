@@ -30,15 +30,12 @@ def test_sites_of_many_pages_are_given_longer() -> None:
 @pytest.mark.parametrize("makes_up_values", [True, False])
 def test_the_count_is_no_end(makes_up_values: bool) -> None:
     of = EndlessCopies(LIMIT)
-    assert not of.counts(HOST, NAME)
     assert read_until_in_question(of, pages=10) is not None
     assert not of.is_endless(HOST, NAME)
-    assert of.counts(HOST, NAME)
 
     of.settle(HOST, NAME, makes_up_values=makes_up_values)
 
     assert of.is_endless(HOST, NAME) is makes_up_values
-    assert of.counts(HOST, NAME) is makes_up_values
     assert not of.is_endless(HOST, "oldid")
     assert not of.is_endless("other.example", NAME)
     assert read_until_in_question(of, pages=10) is None
