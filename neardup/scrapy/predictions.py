@@ -33,7 +33,7 @@ from neardup.urls.absent import AbsentPages
 from neardup.urls.audit import Audit
 from neardup.urls.copies import Copies
 from neardup.urls.dropping import (
-    NEVER_DROPPED,
+    is_about_addresses,
     is_another_address,
     is_explored,
     is_still_sure,
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BANDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
-"""Least probability of each band of deferred requests. A request is put back only into a later band than the
-one that it comes from, so at most so many times.
+"""Least probability of each band of deferred requests; one more comes last. A request is put back only into a
+later band than the one that it comes from. So a request is put back once for each at most.
 """
 
 GONE = frozenset({404, 410})
@@ -345,7 +345,7 @@ class Predictions:
             return
         unique = is_unique(verdict, cluster)
         # Other addresses of known pages say nothing about links to pages that may be new.
-        if is_link and (rule is None or rule.slot in NEVER_DROPPED):
+        if is_link and (rule is None or not is_about_addresses(rule)):
             self._links.judged(host_of(request.url), is_copy=not unique)
         if rule is None:
             return
@@ -457,7 +457,7 @@ class Predictions:
         return found
 
     def expects_copy(self, url: str) -> bool:
-        """Whether the page of a URL is predicted to be a copy with a probability of the last band.
+        """Whether the page of a URL is predicted to be a copy with the highest probability of a band.
 
         Copies that the same rule has predicted have to have been sure ones in this crawl.
         """
@@ -529,9 +529,9 @@ class Predictions:
 
         A link that a sample of the audit led to does not wait: its page tells about the sample.
         """
-        if prediction is not None and is_another_address(prediction):
-            return _LAST_BAND
         if prediction is not None:
+            if is_another_address(prediction):
+                return _LAST_BAND
             probability = prediction.probability
         elif CLUSTER in request.meta and AUDITED not in request.meta:
             probability = max(

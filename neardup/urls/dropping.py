@@ -10,7 +10,7 @@ from neardup.urls.rules import Slot
 
 if TYPE_CHECKING:
     from neardup.urls.leads import Leads
-    from neardup.urls.rules import Prediction
+    from neardup.urls.rules import Prediction, Rule
 
 DROPPED_FROM = 0.98
 """Least probability of a request that is dropped."""
@@ -47,8 +47,13 @@ def is_sure(prediction: Prediction) -> bool:
 
 
 def is_another_address(prediction: Prediction) -> bool:
-    """Whether a URL is taken for another address of a known page, not for that of a page that is alike."""
-    return prediction.probability >= DROPPED_FROM and prediction.rule.slot not in NEVER_DROPPED
+    """Whether a URL very likely is another address of a known page, not that of a page that is alike."""
+    return prediction.probability >= DROPPED_FROM and is_about_addresses(prediction.rule)
+
+
+def is_about_addresses(rule: Rule) -> bool:
+    """Whether a rule is about other addresses of one page, not about pages that are alike."""
+    return rule.slot not in NEVER_DROPPED
 
 
 def is_explored(url: str) -> bool:

@@ -70,8 +70,8 @@ class AlikeSessions(SessionIds):
     Each links to the next and to two others.
     """
 
-    def __init__(self, pages: int = 100) -> None:
-        super().__init__(pages, 400, endless=True)
+    def __init__(self, pages: int) -> None:
+        super().__init__(pages, words=1, endless=True)
         self._common = prose("alike", 400)
 
     def numbered(self, number: int, query: str) -> Answer:
