@@ -65,6 +65,10 @@ class DeferredRequestMiddleware:
             request = take()
             if request is None:
                 return None
+            if self.neardup.predictions.waits_for_others(request):
+                # Not by way of the engine, which would ask for the next request at once.
+                scheduler_of(self.neardup.crawler).enqueue_request(request)
+                return None
             try:
                 put_back = self._look_at(request)
             except IgnoreRequest:

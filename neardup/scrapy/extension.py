@@ -182,13 +182,16 @@ class NearDuplicates:
             return Predict.RECORD
         return predict
 
-    def _copy_read(self, verdict: Verdict, response: Response, new_links: list[str]) -> None:
-        """Learn from a copy that was predicted; ask whether a parameter makes copies without end."""
+    def _copy_read(self, verdict: Verdict, response: Response, new_links: list[str]) -> bool:
+        """Learn from a copy that was predicted, and ask whether a parameter makes copies without end; whether
+        it is known to make this one.
+        """
         assert response.request is not None
         is_apart = self._told_apart is not None and verdict.canonical_id in self._told_apart
-        name = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
-        if name is not None and isinstance(response, HtmlResponse):
-            self.look_ahead.ask_for_values(response, name, self._settle)
+        copy = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
+        if copy.in_question is not None and isinstance(response, HtmlResponse):
+            self.look_ahead.ask_for_values(response, copy.in_question, self._settle)
+        return copy.is_made_up
 
     def _settle(self, url: str, name: str, *, makes_up_values: bool) -> None:
         """Take note whether the parameter of a URL has other values whenever its page is asked for."""

@@ -156,9 +156,9 @@ class Links:
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
-        self.copy_read: Callable[[Verdict, Response, list[str]], None] | None = None
+        self.copy_read: Callable[[Verdict, Response, list[str]], bool] | None = None
         """Called for each copy that was predicted: with its verdict, its response, and those links that no
-        page had before.
+        page had before. Returns whether it is one of the copies that a parameter makes without end.
         """
         self.examples: list[str] = []
         """URLs of requests that were withheld and that no other page has led to."""
@@ -516,23 +516,26 @@ class PageLinks:
             self._is_like_others = endless.is_like_others(url, page_id, headline, self._text)
         return None if verdict.follow and not self._is_like_others else verdict.page_stood_for
 
-    def finish(self) -> int | None:
-        """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
-        this exhausts, or None. Tell if the page's links count the steps to them.
-        """
-        verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
-        request = self._response.request
+    def count_steps(self) -> None:
+        """Tell if the links of this page count the steps to them."""
         counted = None if self._steps is None else self._steps.counted()
         if counted is not None and self._links.steps_counted is not None:
             self._links.steps_counted(counted)
-        if (
-            self._links.copy_read is not None
-            and request is not None
-            and PREDICTED in request.meta
-            and verdict is not None
-            and verdict.repeated
-        ):
-            self._links.copy_read(verdict, self._response, self._new)
+
+    def read_copy(self) -> bool:
+        """Learn from this page if it was predicted to be a copy, and is one. Returns whether it is one of
+        those that a parameter makes without end: they say nothing about a cluster.
+        """
+        verdict, request, read = self.verdict, self._response.request, self._links.copy_read
+        if read is None or request is None or PREDICTED not in request.meta:
+            return False
+        return verdict is not None and verdict.repeated and read(verdict, self._response, self._new)
+
+    def finish(self) -> int | None:
+        """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
+        this exhausts, or None.
+        """
+        verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
         if cluster is None or not endless.limit or not 200 <= self._response.status < 300:
             return None
         if verdict is None or verdict.kind in {*LEFT_ALONE, Kind.TOO_SHORT}:

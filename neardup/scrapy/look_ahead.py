@@ -7,6 +7,7 @@ import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,11 +22,12 @@ from neardup.scrapy.links import CLUSTER, OUT_OF
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
 from neardup.text.anchors import links
 from neardup.text.media import SHOWN, addresses, media_names, words_not_shown
+from neardup.text.words import words
 from neardup.urls.counting import further_on
-from neardup.urls.parts import parts_of, url_shape
+from neardup.urls.parts import is_opaque, parts_of, url_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -177,7 +179,7 @@ class _Pages:
         """
         kinds = list(self.by_shape.values())
         leading = sorted((kind for kind in kinds if kind.leads_on), key=lambda kind: -kind.pages)
-        ahead = [further_on(kind.urls, distances) for kind in leading or kinds[-1:]]
+        ahead = [further_on(_in_one_session(kind.urls), distances) for kind in leading or kinds[-1:]]
         return [places for places in ahead if places] if ahead[0] else []
 
 
@@ -323,7 +325,8 @@ class LookAhead:
             self._outcomes.failed_on(page.url, exc)
 
     def ask_for_values(self, response: HtmlResponse, name: str, tell: Callable[..., None]) -> None:
-        """Ask for a page once more, and tell whether all its links have other values of a parameter then.
+        """Ask for a page once more, and tell whether all its links have other values of a parameter then, and
+        lead to the same pages. A page that shows some of a thousand alike items has other links, too.
 
         ``tell`` is called with the URL, the name, and the answer as ``makes_up_values``.
         """
@@ -332,9 +335,10 @@ class LookAhead:
     async def _ask_for_values(self, response: HtmlResponse, name: str, tell: Callable[..., None]) -> None:
         makes_up_values = False
         try:
-            if found := await self._page(response.url, response.request):
-                before, now = _values(response, name), _values(found, name)
-                makes_up_values = bool(before and now) and before.isdisjoint(now)
+            found = await self._page(response.url, response.request)
+            changed = None if found is None else _changed(response, found, name)
+            if changed is not None:
+                makes_up_values = await self._is_one_page(*changed, name, response.request)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._outcomes.failed_on(response.url, exc)
         tell(response.url, name, makes_up_values=makes_up_values)
@@ -354,6 +358,20 @@ class LookAhead:
                 tell(last=self._endless.last(canonical_id, numbers, self._text(found), response.url))
         except Exception as exc:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._outcomes.failed_on(response.url, exc)
+
+    async def _is_one_page(self, one: str, other: str, name: str, like: Request | None) -> bool:
+        """Whether two URLs lead to one page. What one says twice, the other has to say in between: clocks and
+        random words are left out, and the values of the parameter.
+        """
+        said = []
+        values = {word for url in (one, other) for pair in _of_url(url, name) for word in words(pair)}
+        for url in (one, other, one):
+            page = await self._page(url, like)
+            if page is None:
+                return False
+            of_page = [word for word in words(self._text(page)) if word not in values]
+            said.append({*pairwise(of_page), *of_page, *media_names(page.selector.root)})
+        return said[0] & said[2] <= said[1]
 
     async def _answer(self, url: str, like: Request | None) -> Response | None:
         """The answer to a request that is made as that of a page was; None: there is none."""
@@ -468,15 +486,53 @@ class LookAhead:
         return of is not None and self._endless.is_of(cluster, of)
 
 
-def _values(response: HtmlResponse, name: str) -> set[str]:
-    """The values of a parameter in the links of a page, without that of the page's own URL."""
-    found = {value for link in links(response.url, response.selector.root) for value in _of_url(link, name)}
-    return found.difference(_of_url(response.url, name))
+def _in_one_session(urls: Sequence[str]) -> list[str]:
+    """URLs with the last one's values of those parameters that are ids: the id of a session does not count.
+
+    >>> _in_one_session(["http://a.example/?p=6&s=4f2a90cc81d2", "http://a.example/?p=7&s=90cc81d24e07"])
+    ['http://a.example/?p=6&s=90cc81d24e07', 'http://a.example/?p=7&s=90cc81d24e07']
+    """
+    parts = parts_of(urls[-1])
+    alike = list(urls)
+    for name, of_last in () if parts is None else parts.parameters:
+        if is_opaque(of_last.rpartition("=")[2]):
+            for at, url in enumerate(urls):
+                for pair in _of_url(url, name):
+                    alike[at] = alike[at].replace(pair, of_last)
+    return alike
+
+
+def _changed(before: HtmlResponse, now: HtmlResponse, name: str) -> tuple[str, str] | None:
+    """A link of a page, and one of the same page some time later that differs in a parameter alone.
+
+    None: there are none, or not all values are others. That of the page's own URL does not count.
+    """
+    own = _of_url(before.url, name)
+    earlier, later = (
+        {link: pairs for link in _links(page) if (pairs := _of_url(link, name)) and pairs != own}
+        for page in (before, now)
+    )
+    if not {*chain(*earlier.values())}.isdisjoint(chain(*later.values())):
+        return None
+    by_rest = {_without(pairs, link): link for link, pairs in later.items()}
+    both = ((link, by_rest.get(_without(pairs, link))) for link, pairs in earlier.items())
+    return next(((link, other) for link, other in both if other is not None), None)
+
+
+def _links(page: HtmlResponse) -> Iterable[str]:
+    return links(page.url, page.selector.root)
 
 
 def _of_url(url: str, name: str) -> list[str]:
+    """The text of a parameter, as often as a URL has it."""
     parts = parts_of(url)
-    return [] if parts is None else [value for of, value in parts.parameters if of == name]
+    return [] if parts is None else [pair for of, pair in parts.parameters if of == name]
+
+
+def _without(pairs: list[str], url: str) -> str:
+    for pair in pairs:
+        url = url.replace(pair, "")
+    return url
 
 
 def _asked(url: str, request: Request) -> Request:

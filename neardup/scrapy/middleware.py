@@ -127,11 +127,13 @@ class NearDuplicateMiddleware:
 
     def _finish(self, links: PageLinks, response: Response, verdict: Verdict | None) -> None:
         try:
-            self.neardup.look_ahead.read(response)
-            exhausted = links.finish()
-            self.neardup.look_ahead.ask_for_numbers(response)
-            if exhausted is not None:
-                self.neardup.look_ahead.exhausted(exhausted, response)
+            links.count_steps()
+            if not links.read_copy():
+                self.neardup.look_ahead.read(response)
+                exhausted = links.finish()
+                self.neardup.look_ahead.ask_for_numbers(response)
+                if exhausted is not None:
+                    self.neardup.look_ahead.exhausted(exhausted, response)
         except Exception as exc:  # noqa: BLE001  # an error here would be the callback's for Scrapy
             self.neardup.outcomes.failed_on(response.url, exc)
             return

@@ -6,7 +6,9 @@ import logging
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from random import getrandbits
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
@@ -37,10 +39,9 @@ from neardup.urls.dropping import (
     is_another_address,
     is_explored,
     is_still_sure,
-    is_sure,
     may_drop,
 )
-from neardup.urls.endless_copies import MOST_LINKS, EndlessCopies
+from neardup.urls.endless_copies import EndlessCopies
 from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
 from neardup.urls.rules import Rule, Slot
@@ -59,6 +60,9 @@ if TYPE_CHECKING:
     from neardup.urls.rules import Prediction
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_WAIT = 30.0
+"""Seconds without another request under way being made, after which those of the last band wait no longer."""
 
 BANDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 """Least probability of each band of deferred requests; one more comes last. A request is put back only into a
@@ -91,7 +95,20 @@ _BETWEEN_ROUNDS = 200
 
 _LAST_BAND = OF_DUPLICATES + len(BANDS) + 1
 """That of other addresses of known pages. Pages that are alike come before: they may have words of their own.
+
+Where values of a parameter are made up, this is the band of addresses that differ in that alone.
 """
+
+
+class CopyRead(NamedTuple):
+    """What a copy has told of the parameters of its host."""
+
+    in_question: str | None = None
+    """The parameter of which it is to be asked whether its values are made up. Then
+    :meth:`Predictions.settle` is to be called.
+    """
+    is_made_up: bool = False
+    """Whether the copy is known to be made by such a parameter."""
 
 
 class Predictions:
@@ -147,6 +164,10 @@ class Predictions:
         """With an audit: requests in the queue, by the rule that spoke against them last."""
         self._generations = self._learned_so_far
         self._to_look_at_again = 0
+        self._made_last: WeakSet[Request] = WeakSet()
+        """Requests of the last band that were made."""
+        self._other_made = 0.0
+        """When a request of another band was made last, by the monotonic clock."""
         if audit is not None:
             crawler.signals.connect(self.queued, signal=signals.request_scheduled)
             crawler.signals.connect(self.unqueued, signal=signals.request_dropped)
@@ -195,10 +216,11 @@ class Predictions:
         cluster = self._cluster_of(verdict)
         if cluster is None:
             return []
-        if is_unique(verdict, cluster):
+        unique = is_unique(verdict, cluster)
+        if unique or self._is_beside_made_up(verdict.url):
             self._endless.found_new(host_of(verdict.url))
-            if self.audit is not None:
-                self.audit.known.unique += 1
+        if unique and self.audit is not None:
+            self.audit.known.unique += 1
         if verdict.soft_404:
             self.learner.observe_soft_404(verdict.url)
             return []
@@ -234,6 +256,10 @@ class Predictions:
             return self._in_band(request, band, band)
         put_back = self._decide(request, band)
         if put_back is None:
+            if band == _LAST_BAND:
+                self._made_last.add(request)
+            else:
+                self._other_made = monotonic()
             self.learner.asked(page_url(request.url))
         return put_back
 
@@ -322,15 +348,34 @@ class Predictions:
         assert isinstance(scheduler, Scheduler)
         return len(scheduler)
 
+    def waits_for_others(self, request: Request) -> bool:
+        """Whether a request of the last band stays in the queue: a page under way may lead to new ones.
+
+        Where each page leads to one new page alone, as in a chain, copies would take all places but one.
+        Pages of other hosts do not matter.
+        """
+        if request.meta.get(BAND) != _LAST_BAND or self.audit is not None:
+            return False
+        if monotonic() - self._other_made > _LONGEST_WAIT:
+            return False
+        host = host_of(request.url)
+        others = (other for other in self._under_way() if other not in self._made_last)
+        return any(host_of(other.url) == host for other in others)
+
     def _is_under_way(self, stop: int) -> bool:
         """Whether a page of the sample of a stop, or one that such a page led to, is under way."""
-        engine, audit = self.crawler.engine, self.audit
-        assert engine is not None
+        audit = self.audit
         assert audit is not None
+        sampled = (request.meta.get(AUDITED, 0) for request in self._under_way())
+        return any(audit.is_of_sample(root, stop) for root in sampled)
+
+    def _under_way(self) -> tuple[Request, ...]:
+        """The requests that were made, and whose pages the spider is not done with."""
+        engine = self.crawler.engine
+        assert engine is not None
         slot = engine.scraper.slot
         assert slot is not None
-        under_way = (*engine.downloader.active, *slot.active, *(request for _, request, _ in slot.queue))
-        return any(audit.is_of_sample(request.meta.get(AUDITED, 0), stop) for request in under_way)
+        return (*engine.downloader.active, *slot.active, *(request for _, request, _ in slot.queue))
 
     def forget(self, request: Request) -> None:
         """Note that a request that may be waiting is not made, or is made by another way."""
@@ -362,58 +407,59 @@ class Predictions:
 
     def copy_read(
         self, verdict: Verdict, url: str, new_links: list[str], *, is_apart: bool = False
-    ) -> str | None:
+    ) -> CopyRead:
         """Learn whether a copy that was predicted has links of its own, and whether it surely is a copy.
 
         ``url`` is that of the request. ``new_links`` are those that no page had before. Likely copies among
-        them do not count. ``is_apart``: the duplicates of its canonical page have words of their own. Returns
-        the name of the parameter that may make copies without end, if that is in question by this copy. Then
-        :meth:`settle` is to be called.
+        them do not count. ``is_apart``: the duplicates of its canonical page have words of their own.
         """
         # What is audited is not withheld.
-        may_be_endless = self.audit is None and bool(new_links) and _is_sure(verdict)
+        may_be_endless = self.audit is None and bool(new_links)
         if not may_be_endless and not self.weighs_copies:
-            return None
+            return CopyRead()
         prediction = self.learner.predict(page_url(url))
         if prediction is None:
-            return None
+            return CopyRead()
         if self.weighs_copies:
             leads_on = any(self._predict(link) is None for link in new_links)
             self._leads.fetched(
                 prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict) and not is_apart
             )
-        name = self._parameter_of(new_links) if may_be_endless and is_sure(prediction) else None
-        if name is None:
-            return None
-        assert verdict.page_stood_for is not None
-        return name if self._endless.read(host_of(url), name, verdict.page_stood_for) else None
+        return self._count_for_parameter(prediction) if may_be_endless else CopyRead()
 
-    def _parameter_of(self, links: list[str]) -> str | None:
-        """The one parameter in which all links differ from known pages; None: there is none.
+    def _count_for_parameter(self, prediction: Prediction) -> CopyRead:
+        """Count a copy for the parameter in which alone it differs from a known page, if there is one."""
+        host, slot, name, _ = prediction.rule
+        if slot is not Slot.PARAMETER or not is_another_address(prediction):
+            return CopyRead()
+        is_made_up = self._is_made_up(prediction)
+        is_to_ask = self._endless.read(host, name, is_made_up=is_made_up)
+        return CopyRead(name if is_to_ask else None, is_made_up=is_made_up)
 
-        Links are asked about until one speaks against it: a prediction for each would take long.
-        """
-        names = (self._varies(self._predict(link)) for link in links[:MOST_LINKS])
-        first = next(names)
-        return first if first is not None and all(name == first for name in names) else None
+    def _is_made_up(self, prediction: Prediction) -> bool:
+        """Whether a URL differs from that of a page in a parameter alone whose values are made up."""
+        host, slot, name, _ = prediction.rule
+        return slot is Slot.PARAMETER and name in self.learner.made_up(host)
 
-    @staticmethod
-    def _varies(prediction: Prediction | None) -> str | None:
-        """The parameter in which alone a sure copy differs from a known page; None: there is none."""
-        if prediction is None or not prediction.is_known or not is_sure(prediction):
-            return None
-        return prediction.rule.value if prediction.rule.slot is Slot.PARAMETER else None
+    def _is_beside_made_up(self, url: str) -> bool:
+        """Whether values of a parameter are made up on a host, and a URL is no other address of a page."""
+        if not self.learner.made_up(host_of(url)):
+            return False
+        prediction = self.learner.predict(url)
+        return prediction is None or not is_another_address(prediction)
 
     def settle(self, url: str, name: str, *, makes_up_values: bool) -> bool:
         """Take a parameter for endless on the host of a URL, or for one that ends; whether it is endless."""
         host = host_of(url)
+        self.learner.makes_up(host, name, made_up=makes_up_values)
         self._endless.settle(host, name, makes_up_values=makes_up_values)
         return self._endless.is_endless(host, name)
 
     def _withhold_if_endless(self, request: Request, prediction: Prediction) -> None:
-        """Raise IgnoreRequest if a request, whose page surely is a copy, is one of an endless space."""
-        name, host = self._varies(prediction), host_of(request.url)
-        if name is not None and self._endless.is_endless(host, name):
+        """Raise IgnoreRequest if the page of a request is one more of the copies of an endless space."""
+        host, _, name, _ = prediction.rule
+        is_made_up = prediction.is_known and self._is_made_up(prediction)
+        if is_made_up and self._endless.is_endless(host, name):
             if self.withheld is not None:
                 self.withheld(request, (host, name))
             raise _ignored(request, f"one more of the copies that the parameter {name!r} makes without end")
@@ -530,7 +576,8 @@ class Predictions:
         A link that a sample of the audit led to does not wait: its page tells about the sample.
         """
         if prediction is not None:
-            if is_another_address(prediction):
+            made_up = self.learner.made_up(host_of(request.url))
+            if self._is_made_up(prediction) if made_up else is_another_address(prediction):
                 return _LAST_BAND
             probability = prediction.probability
         elif CLUSTER in request.meta and AUDITED not in request.meta:

@@ -84,6 +84,8 @@ class HostRules:
         self.indexed_for: tuple[frozenset[Component], tuple[str, ...]] = frozenset(), ()
         self.to_index = 0
         """How many of the last pages are still to be looked at again."""
+        self.made_up: frozenset[str] = frozenset()
+        """Parameters that have other values each time that a page is asked for, as was seen."""
         self.substitutions: tuple[str, ...] = ()
         """Those that are tried."""
         self._proposed: dict[str, frozenset[int]] = {}
@@ -114,6 +116,10 @@ class HostRules:
     def is_active(self, context: Context) -> bool:
         evidence = self.contexts.get(context)
         return evidence is not None and evidence.state in {State.ACTIVE, State.PINNED}
+
+    def is_made_up(self, name: str) -> bool:
+        """Whether the values of a parameter are made up, and the rule that they do not matter is right."""
+        return name in self.made_up and self.is_active((Slot.PARAMETER, name, ""))
 
     def evidence(self, context: Context) -> Evidence:
         """The evidence of a context, to add to."""

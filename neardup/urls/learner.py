@@ -7,10 +7,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import may_be_one_site
+from neardup.urls.dropping import DROPPED_FROM, is_another_address
 from neardup.urls.evidence import MIN_LOWER
 from neardup.urls.host_rules import WEIGHT, Estimate, HostRules, reduced
 from neardup.urls.memory import Bucket, Memory, Page
-from neardup.urls.parts import Parts, parts_of, without_alias
+from neardup.urls.parts import OPAQUE, Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Component, Place, Reduced, beside, differences, page_key, places
 from neardup.urls.substitutions import proposals, text_of
@@ -261,6 +262,9 @@ class Learner:
             is_alias = place.slot is Slot.HOST and without_alias(url) in {
                 without_alias(page.url) for page in partners.pages
             }
+            if place.slot is Slot.PARAMETER and host.is_made_up(place.value):
+                made_up = Estimate(1.0, 1.0, (place.slot, place.value, ""))
+                return _prediction(1.0, made_up, parts.host, partners)
             estimate = host.estimate(contexts_of(place, partners.pages), is_alias=is_alias)
             if estimate is None:
                 continue
@@ -268,13 +272,27 @@ class Learner:
             if probability < 1.0:  # 1: pinned
                 probability = _of_this_page(host, place, partners, estimate)
             behind = _CLEARLY if best is not None and best.rule.slot is Slot.TOGETHER else 0.0
-            if best is None or probability > best.probability - behind:
-                of = partners.pages[-1].url
-                best = _prediction(probability, estimate, parts.host, of, is_known=partners.are_known)
+            found = _prediction(probability, estimate, parts.host, partners)
+            if best is None or _rank(found, behind) > _rank(best):
+                best = found
         trap = host.estimate((_soft_404s(parts), _trap(parts)))
-        if trap is None or trap.lower < MIN_LOWER or (best and best.probability >= trap.probability):
+        if trap is None or trap.lower < MIN_LOWER:
             return best
-        return _prediction(trap.probability, trap, parts.host, None)
+        found = _prediction(trap.probability, trap, parts.host, _NO_PARTNERS)
+        return best if best is not None and _rank(best) >= _rank(found) else found
+
+    def makes_up(self, host: str, name: str, *, made_up: bool) -> None:
+        """Take note whether a parameter has other values each time that a page of a host is asked for.
+
+        If so, a URL that differs in it alone is another address of a page, unless the rule is revoked.
+        """
+        rules = self._host(host)
+        rules.made_up = rules.made_up | {name} if made_up else rules.made_up - {name}
+
+    def made_up(self, host: str) -> frozenset[str]:
+        """The parameters of a host whose values are made up, as :meth:`makes_up` was told."""
+        rules = self._hosts.get(host, _NOTHING_LEARNED)
+        return frozenset(filter(rules.is_made_up, rules.made_up))
 
     def rules_about(self, url: str) -> Iterator[LearnedRule]:
         """The active and pinned rules about parts that a URL has, of each part the most special one.
@@ -425,10 +443,17 @@ def _that_differ(pages: list[Page], parts: Parts, place: Place, url: str) -> lis
     return pages
 
 
-def _prediction(
-    probability: float, estimate: Estimate, host: str, partner: str | None, *, is_known: bool = True
-) -> Prediction:
-    return Prediction(probability, estimate.lower, Rule(host, *estimate.context), partner, is_known)
+def _prediction(probability: float, estimate: Estimate, host: str, partners: _Partners) -> Prediction:
+    partner = partners.pages[-1].url if partners.pages else None
+    return Prediction(probability, estimate.lower, Rule(host, *estimate.context), partner, partners.are_known)
+
+
+def _rank(prediction: Prediction, behind: float = 0.0) -> tuple[bool, float]:
+    """The rank of a prediction among those about one URL: that of another address is above that of a page
+    that is merely alike. ``behind``: by so much the probability may be lower.
+    """
+    is_address = is_another_address(prediction) or prediction.rule.value == OPAQUE
+    return is_address and prediction.probability >= DROPPED_FROM, prediction.probability + behind
 
 
 def _soft_404s(parts: Parts) -> Context:

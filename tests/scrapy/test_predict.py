@@ -53,7 +53,7 @@ from tests.support.sites.cms import Forum
 from tests.support.sites.endless import Calendar
 from tests.support.sites.in_process import crawl_served
 from tests.support.sites.served import Served, serve_site
-from tests.support.sites.sessions import AlikeSessions, SessionIds
+from tests.support.sites.sessions import AlikeSessions, SessionIds, Teasers
 from tests.support.sites.shop import Shop
 from tests.support.sites.wiki import Wiki
 from tests.support.stores import rules_of
@@ -114,9 +114,10 @@ def read_copy(
     of: Predictions, url: str, links: list[str], *, copy_of: int = 0, evidence: Evidence = Evidence.TEXT
 ) -> None:
     """Read a copy of a page, with these links that no page had before."""
-    name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links)
+    name = of.copy_read(duplicate(9_999, url, copy_of, evidence=evidence), url, links).in_question
     if name is not None:
-        assert of.settle(url, name, makes_up_values=True)
+        of.settle(url, name, makes_up_values=True)
+        assert name in of.learner.made_up(host_of(SITE))
 
 
 def link(url: str = KNOWN, band: int = 0, **kwargs: Any) -> Request:
@@ -165,7 +166,7 @@ class TestEndlessCopies:
         left: list[tuple[str, Any]] = []
         of.withheld = lambda request, space: left.append((request.url, space))
         of.observe(verdict(f"{SITE}/first", page_id=1_000))
-        self.read(of, 40 * 8 + 149)
+        self.read(of, 149)
         put_back(of.look_at(link()))
 
         self.read(of, 1)
@@ -189,12 +190,32 @@ class TestEndlessCopies:
 
         put_back(of.look_at(link()))
 
-    def test_are_no_end_if_links_may_lead_to_other_pages(self) -> None:
+    def test_are_no_end_while_alike_pages_are_found_at_other_addresses(self) -> None:
         of = predictions(endless_after=50)
+        for place in range(10):
+            self.read(of, 100)
+            of.observe(duplicate(1_000 + place, f"{SITE}/other{place}", 0))
+
+        self.read(of, 149)
+
+        put_back(of.look_at(link()))
+        self.read(of, 1)
+        with pytest.raises(IgnoreRequest, match="without end"):
+            of.look_at(link())
+
+    def test_are_no_end_if_the_values_are_not_made_up(self) -> None:
+        """Old revisions have links to the same other ones whenever they are asked for."""
+        of = Predictions(get_crawler(Callbacks), Predict.DEFER, taught(), Effects(), endless_after=50)
+        asked = 0
         for place in range(1_000):
             url = f"{SITE}/item{place % 40}?sid=again{place}"
-            read_copy(of, url, [f"{url}1", f"{SITE}/other{place}"], copy_of=place % 40)
+            read = of.copy_read(duplicate(9_999, url, place % 40), url, [f"{url}1"])
+            assert not read.is_made_up
+            if read.in_question is not None:
+                asked += 1
+                assert not of.settle(url, read.in_question, makes_up_values=False)
 
+        assert asked == 7  # after 7 copies, 13 more, 25 more, and so on
         put_back(of.look_at(link()))
 
     def test_never_end_if_the_setting_is_zero(self) -> None:
@@ -796,6 +817,28 @@ class TestWholeSites:
         assert done.found == site.keys
         assert done.stats["finish_reason"] == "finished"
         assert done.requests_until(400) < 600
+
+    @pytest.mark.parametrize("on_disk", [False, True])
+    def test_alike_pages_in_a_row_are_found_one_after_the_other(
+        self, addon: dict[str, Any], tmp_path: Path, on_disk: bool
+    ) -> None:
+        """Copies at new ids wait while the next page is under way, and end no cluster."""
+        site = AlikeSessions(300, in_a_row=True)
+        site.most_requests = 2_000
+        with serve_site(site) as served:
+            done = run(served, addon | ({"JOBDIR": str(tmp_path / "job")} if on_disk else {}))
+
+        assert done.found == site.keys
+        assert done.stats["finish_reason"] == "finished"
+        assert done.requests_until(300) < 600
+
+    def test_alike_items_behind_links_that_are_drawn_are_no_copies(self, addon: dict[str, Any]) -> None:
+        """Each answer has links to other items, as if each handed out new ids."""
+        site = Teasers(400)
+        with serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_ENDLESS_AFTER": 20})
+
+        assert done.found == site.keys
 
     @pytest.mark.parametrize("name", SITES)
     def test_dropping_loses_nothing_here(self, name: str, addon: dict[str, Any]) -> None:

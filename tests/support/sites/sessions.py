@@ -1,7 +1,8 @@
-"""A site of ordinary pages, with or without session ids in its URLs."""
+"""Sites of ordinary and of alike pages, with or without session ids in their URLs."""
 
 from __future__ import annotations
 
+from random import sample
 from uuid import uuid4
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
@@ -67,15 +68,16 @@ class SessionIds(Pages):
 class AlikeSessions(SessionIds):
     """Pages of one heading and one long text, each with a name of its own; each answer hands out a new id.
 
-    Each links to the next and to two others.
+    Each links to the next and to two others, or to the next alone if they stand ``in_a_row``.
     """
 
-    def __init__(self, pages: int) -> None:
+    def __init__(self, pages: int, *, in_a_row: bool = False) -> None:
         super().__init__(pages, words=1, endless=True)
         self._common = prose("alike", 400)
+        self._in_a_row = in_a_row
 
     def numbered(self, number: int, query: str) -> Answer:
-        others = (number + 1, 31 * number + 7, 17 * number + 3)
+        others = (number + 1,) if self._in_a_row else (number + 1, 31 * number + 7, 17 * number + 3)
         links = {f"/page/{other % len(self.titles)}{query}": "More" for other in others}
         return page(
             "Flowers",
@@ -83,4 +85,28 @@ class AlikeSessions(SessionIds):
             self._common,
             key=f"page {number}",
             links={f"/{query}": "Home", **links},
+        )
+
+
+class Teasers(Pages):
+    """Alike items, each with a name of its own, at ``/item?id=…``. Each answer links to some others."""
+
+    def __init__(self, pages: int) -> None:
+        super().__init__(pages, words=1)
+        self._common = prose("drawn", 400)
+        self._left: list[int] = []
+
+    def answer(self, ask: Ask) -> Answer:
+        number = int(ask.query.get("id", 0))
+        if number >= len(self.titles):
+            return NOT_FOUND
+        if len(self._left) < 3:
+            self._left += sample(range(1, len(self.titles)), len(self.titles) - 1)
+        drawn, self._left = self._left[:3], self._left[3:]
+        return page(
+            "Flowers",
+            f"<p>{self.titles[number]}</p>",
+            self._common,
+            key=f"page {number}",
+            links={f"/item?id={other}": "Another one" for other in drawn},
         )
