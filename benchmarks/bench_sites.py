@@ -141,6 +141,9 @@ def cases(*, quick: bool) -> list[Case]:
         Case("archive of numbers", partial(Archive, 10, 10, 12, 5)),
         Case("endless session ids", partial(_endless, partial(SessionIds, 20, endless=True))),
         Case("alike pages, endless session ids", partial(_endless, partial(AlikeSessions, 400))),
+        Case(
+            "alike pages in a row, endless ids", partial(_endless, partial(AlikeSessions, 60, in_a_row=True))
+        ),
         Case("endless ?page= beyond the last", BeyondTheLast),
     ]
     for paging in PAGINGS:

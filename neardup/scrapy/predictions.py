@@ -349,18 +349,19 @@ class Predictions:
         return len(scheduler)
 
     def waits_for_others(self, request: Request) -> bool:
-        """Whether a request of the last band stays in the queue: a page under way may lead to new ones.
+        """Whether a request of the last band stays in the queue: pages under way may lead to new ones.
 
-        Where each page leads to one new page alone, as in a chain, copies would take all places but one.
-        Pages of other hosts do not matter.
+        No more such requests of a host are under way than others. Where each page leads to one new page
+        alone, as in a chain, copies would take all places but one.
         """
         if request.meta.get(BAND) != _LAST_BAND or self.audit is not None:
             return False
         if monotonic() - self._other_made > _LONGEST_WAIT:
             return False
         host = host_of(request.url)
-        others = (other for other in self._under_way() if other not in self._made_last)
-        return any(host_of(other.url) == host for other in others)
+        of_host = [other in self._made_last for other in self._under_way() if host_of(other.url) == host]
+        copies = sum(of_host)
+        return 0 < len(of_host) - copies <= copies
 
     def _is_under_way(self, stop: int) -> bool:
         """Whether a page of the sample of a stop, or one that such a page led to, is under way."""
