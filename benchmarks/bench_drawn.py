@@ -1,11 +1,11 @@
 """What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
 
-Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop,skip,predict] [--crawls 1]``.
-FIRST is the seed of the first of so many sites. Each site is served on loopback and crawled by ``scrapy
-crawl`` in a process of its own, so many times on one database. The last crawl counts. A row tells how many
-pages say something of their own, and how many of these were not fetched. It tells, too, of how many of them
-no item came. Below stand the sites where something was lost. ``predict`` sets ``NEARDUP_PREDICT`` to
-``drop``.
+Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop,skip,predict] [--crawls 1]
+[--new-ids]``. FIRST is the seed of the first of so many sites. Each site is served on loopback and crawled by
+``scrapy crawl`` in a process of its own, so many times on one database. The last crawl counts. A row tells
+how many pages say something of their own, and how many of these were not fetched. It tells, too, of how many
+of them no item came. Below stand the sites where something was lost. ``predict`` sets ``NEARDUP_PREDICT`` to
+``drop``. ``--new-ids`` gives each link of each answer a new session id, so that no site has an end.
 
 The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 """
@@ -48,10 +48,10 @@ class Lost(NamedTuple):
     end: str
 
 
-def crawled(seed: int, settings: dict[str, Any], crawls: int, folder: Path) -> Lost:
+def crawled(seed: int, settings: dict[str, Any], crawls: int, folder: Path, *, new_ids: bool = False) -> Lost:
     site = Drawn(seed)
     order = BREADTH_FIRST if site.breadth_first else {}
-    case = Case(str(seed), partial(Drawn, seed), crawls=crawls)
+    case = Case(str(seed), partial(Drawn, seed, new_ids=new_ids), crawls=crawls)
     outcome = run(case, "default", folder, settings | order | {"CLOSESPIDER_PAGECOUNT": _MOST_PAGES})
     return _lost(site, outcome)
 
@@ -73,11 +73,13 @@ def main() -> None:
     parser.add_argument("number", type=int)
     parser.add_argument("--actions", default="default", help=f"of {', '.join(ACTIONS)}, separated by commas")
     parser.add_argument("--crawls", type=int, default=1, help="of each site, on one database")
+    parser.add_argument("--new-ids", action="store_true", help="a new session id in each link")
     arguments = parser.parse_args()
     actions = arguments.actions.split(",")
     seeds = range(arguments.first, arguments.first + arguments.number)
     command = f"python -m benchmarks.bench_drawn {arguments.first} {arguments.number}"
     command += f" --actions {arguments.actions} --crawls {arguments.crawls}"
+    command += " --new-ids" if arguments.new_ids else ""
     print("# Sites that are drawn at random\n")
     print("\n".join(header(command, n=f"{len(seeds)} sites", recall="0.98 asked")))
     print("\n| seed | action | pages | not fetched | without an item | requests | end |")
@@ -86,7 +88,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             for action in actions:
-                lost = crawled(seed, ACTIONS[action], arguments.crawls, Path(folder))
+                lost = crawled(
+                    seed, ACTIONS[action], arguments.crawls, Path(folder), new_ids=arguments.new_ids
+                )
                 print(
                     f"| {seed} | {action} | {lost.exist:,} | {len(lost.not_fetched):,} |"
                     f" {len(lost.no_item):,} | {lost.requests:,} | {lost.end} |",

@@ -431,7 +431,7 @@ class Predictions:
     def _count_for_parameter(self, prediction: Prediction) -> CopyRead:
         """Count a copy for the parameter in which alone it differs from a known page, if there is one."""
         host, slot, name, _ = prediction.rule
-        if slot is not Slot.PARAMETER or not is_another_address(prediction):
+        if slot is not Slot.PARAMETER:
             return CopyRead()
         is_made_up = self._is_made_up(prediction)
         is_to_ask = self._endless.read(host, name, is_made_up=is_made_up)

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.address import may_be_one_site
-from neardup.urls.dropping import DROPPED_FROM, is_another_address
+from neardup.urls.dropping import is_another_address
 from neardup.urls.evidence import MIN_LOWER
 from neardup.urls.host_rules import WEIGHT, Estimate, HostRules, reduced
 from neardup.urls.memory import Bucket, Memory, Page
-from neardup.urls.parts import OPAQUE, Parts, parts_of, without_alias
+from neardup.urls.parts import Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Component, Place, Reduced, beside, differences, page_key, places
 from neardup.urls.substitutions import proposals, text_of
@@ -449,11 +449,11 @@ def _prediction(probability: float, estimate: Estimate, host: str, partners: _Pa
 
 
 def _rank(prediction: Prediction, behind: float = 0.0) -> tuple[bool, float]:
-    """The rank of a prediction among those about one URL: that of another address is above that of a page
-    that is merely alike. ``behind``: by so much the probability may be lower.
+    """The rank of a prediction among those about one URL. One parameter that very likely does not matter says
+    more than that pages of other directories are alike. ``behind``: by so much the probability may be lower.
     """
-    is_address = is_another_address(prediction) or prediction.rule.value == OPAQUE
-    return is_address and prediction.probability >= DROPPED_FROM, prediction.probability + behind
+    is_of_parameter = prediction.rule.slot is Slot.PARAMETER and is_another_address(prediction)
+    return is_of_parameter, prediction.probability + behind
 
 
 def _soft_404s(parts: Parts) -> Context:

@@ -50,6 +50,7 @@ from neardup.urls.rules import Rule, Slot
 from tests.support.crawling import crawl
 from tests.support.sites import spiders
 from tests.support.sites.cms import Forum
+from tests.support.sites.drawn import Drawn
 from tests.support.sites.endless import Calendar
 from tests.support.sites.in_process import crawl_served
 from tests.support.sites.served import Served, serve_site
@@ -831,6 +832,19 @@ class TestWholeSites:
         assert done.found == site.keys
         assert done.stats["finish_reason"] == "finished"
         assert done.requests_until(300) < 3 * 300  # one copy each step, and not seven
+
+    @pytest.mark.parametrize("seed", [6, 18])
+    def test_drawn_sites_are_found_behind_ever_new_session_ids(
+        self, addon: dict[str, Any], seed: int
+    ) -> None:
+        """Chains of 260 and of 60 pages that differ in numbers."""
+        site = Drawn(seed, new_ids=True)
+        site.most_requests = 3_000
+        with serve_site(site) as served:
+            done = run(served, addon)
+
+        assert done.found == site.keys
+        assert done.stats["finish_reason"] == "finished"
 
     def test_alike_items_behind_links_that_are_drawn_are_no_copies(self, addon: dict[str, Any]) -> None:
         """Each answer has links to other items, as if each handed out new ids."""

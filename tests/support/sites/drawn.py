@@ -11,10 +11,12 @@ import html
 import itertools
 import json
 import random
+import re
 import time
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
 from tests.support.sites.text import digest, passage, prose, vocabulary
@@ -174,6 +176,17 @@ class Kind:
         )
 
 
+_ID = re.compile(r"[?&]sid=[0-9a-f]+")
+
+
+def _with_new_id(target: str) -> str:
+    return f"{target}{'&' if '?' in target else '?'}sid={uuid4().hex}"
+
+
+def _without_id(target: str) -> str:
+    return _ID.sub("", target)
+
+
 class _Page(NamedTuple):
     heading: str
     parts: str
@@ -183,12 +196,16 @@ class _Page(NamedTuple):
 
 
 class Drawn(MadeSite):
-    """A site that is drawn with a seed; it has an end."""
+    """A site that is drawn with a seed; it has an end.
+
+    ``new_ids``: each link of each answer has a new session id, so that there are endlessly many URLs.
+    """
 
     spider = "url"
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, new_ids: bool = False) -> None:
         super().__init__()
+        self._new_ids = new_ids
         draw = random.Random(seed)
         self.kinds = [Kind.drawn(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
         self.breadth_first = draw.random() < 0.5
@@ -204,15 +221,19 @@ class Drawn(MadeSite):
 
     def key_of(self, target: str) -> str | None:
         """What the page at a path with its query shows."""
+        target = _without_id(target)
         return self._pages[target].key if target in self._pages else None
 
     def answer(self, ask: Ask) -> Answer:
-        shown = self._pages.get(ask.target)
+        shown = self._pages.get(_without_id(ask.target))
         if shown is None:
             return NOT_FOUND
         self._answers += 1
         noise = NOISE[shown.noise](self._answers) if shown.noise else ""
-        links = {html.escape(to): text for to, text in {**shown.links, "/": "Home"}.items()}
+        targets = {**shown.links, "/": "Home"}
+        if self._new_ids:
+            targets = {_with_new_id(to): text for to, text in targets.items()}
+        links = {html.escape(to): text for to, text in targets.items()}
         return page(
             shown.heading, f"<div>{self._frame}</div>", shown.parts + noise, key=shown.key, links=links
         )
