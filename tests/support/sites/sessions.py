@@ -91,6 +91,9 @@ class AlikeSessions(SessionIds):
 class Teasers(Pages):
     """Alike items, each with a name of its own, at ``/item?id=…``. Each answer links to some others."""
 
+    drawn = 5
+    """How many: each item is named several times, since answers to a look ahead have links, too."""
+
     def __init__(self, pages: int) -> None:
         super().__init__(pages, words=1)
         self._common = prose("drawn", 400)
@@ -100,9 +103,9 @@ class Teasers(Pages):
         number = int(ask.query.get("id", 0))
         if number >= len(self.titles):
             return NOT_FOUND
-        if len(self._left) < 3:
+        if len(self._left) < self.drawn:
             self._left += sample(range(1, len(self.titles)), len(self.titles) - 1)
-        drawn, self._left = self._left[:3], self._left[3:]
+        drawn, self._left = self._left[: self.drawn], self._left[self.drawn :]
         return page(
             "Flowers",
             f"<p>{self.titles[number]}</p>",
