@@ -27,7 +27,7 @@ from neardup.urls.counting import further_on
 from neardup.urls.parts import is_opaque, parts_of, url_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -493,13 +493,17 @@ def _in_one_session(urls: Sequence[str]) -> list[str]:
     ['http://a.example/?p=6&s=90cc81d24e07', 'http://a.example/?p=7&s=90cc81d24e07']
     """
     parts = parts_of(urls[-1])
-    alike = list(urls)
-    for name, of_last in () if parts is None else parts.parameters:
-        if is_opaque(of_last.rpartition("=")[2]):
-            for at, url in enumerate(urls):
-                for pair in _of_url(url, name):
-                    alike[at] = alike[at].replace(pair, of_last)
-    return alike
+    pairs = () if parts is None else parts.parameters
+    ids = {name: pair for name, pair in pairs if is_opaque(pair.rpartition("=")[2])}
+    return [_with(url, ids) for url in urls]
+
+
+def _with(url: str, pairs: dict[str, str]) -> str:
+    """A URL with other text of those parameters that are among the pairs of name and text."""
+    for name, other in pairs.items():
+        for pair in _of_url(url, name):
+            url = url.replace(pair, other)
+    return url
 
 
 def _changed(before: HtmlResponse, now: HtmlResponse, name: str) -> tuple[str, str] | None:
@@ -509,30 +513,25 @@ def _changed(before: HtmlResponse, now: HtmlResponse, name: str) -> tuple[str, s
     """
     own = _of_url(before.url, name)
     earlier, later = (
-        {link: pairs for link in _links(page) if (pairs := _of_url(link, name)) and pairs != own}
+        {
+            link: pairs
+            for link in links(page.url, page.selector.root)
+            if (pairs := _of_url(link, name)) and pairs != own
+        }
         for page in (before, now)
     )
     if not {*chain(*earlier.values())}.isdisjoint(chain(*later.values())):
         return None
-    by_rest = {_without(pairs, link): link for link, pairs in later.items()}
-    both = ((link, by_rest.get(_without(pairs, link))) for link, pairs in earlier.items())
+    rest = {name: ""}
+    by_rest = {_with(link, rest): link for link in later}
+    both = ((link, by_rest.get(_with(link, rest))) for link in earlier)
     return next(((link, other) for link, other in both if other is not None), None)
-
-
-def _links(page: HtmlResponse) -> Iterable[str]:
-    return links(page.url, page.selector.root)
 
 
 def _of_url(url: str, name: str) -> list[str]:
     """The text of a parameter, as often as a URL has it."""
     parts = parts_of(url)
     return [] if parts is None else [pair for of, pair in parts.parameters if of == name]
-
-
-def _without(pairs: list[str], url: str) -> str:
-    for pair in pairs:
-        url = url.replace(pair, "")
-    return url
 
 
 def _asked(url: str, request: Request) -> Request:

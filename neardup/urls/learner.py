@@ -259,12 +259,12 @@ class Learner:
             partners = self._partners(parts, place, url, waits=waits)
             if not partners.pages:
                 continue
-            is_alias = place.slot is Slot.HOST and without_alias(url) in {
-                without_alias(page.url) for page in partners.pages
-            }
             if place.slot is Slot.PARAMETER and host.is_made_up(place.value):
                 made_up = Estimate(1.0, 1.0, (place.slot, place.value, ""))
                 return _prediction(1.0, made_up, parts.host, partners)
+            is_alias = place.slot is Slot.HOST and without_alias(url) in {
+                without_alias(page.url) for page in partners.pages
+            }
             estimate = host.estimate(contexts_of(place, partners.pages), is_alias=is_alias)
             if estimate is None:
                 continue
