@@ -25,6 +25,7 @@ from neardup.detection.told_apart import ToldApart
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
 from neardup.scrapy import left_out, made_before
+from neardup.scrapy.elsewhere import Callbacks
 from neardup.scrapy.had import Had
 from neardup.scrapy.host_ips import HostIpRecord
 from neardup.scrapy.links import AUDITED, is_start_page
@@ -117,6 +118,9 @@ class NearDuplicates:
         self.policy.links.audit = self.predictions.audit
         if self.predictions.predict in {Predict.DEFER, Predict.DROP}:
             self.policy.links.copy_read = self._copy_read
+        if action.drops or self.predictions.predict is Predict.DROP:
+            callbacks = self.policy.callbacks = Callbacks()
+            self.predictions.completes_item = callbacks.complete_items
         if action.drops:
             self.policy.had = Had(self.predictions.expects_copy, self.text)
         self.predictions.weighs_copies |= action is Action.SKIP

@@ -81,6 +81,13 @@ class Had:
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))
         return has_more or (is_told and verdict.evidence is not Evidence.DECISION)
 
+    def item_has_more(self, words: frozenset[str], verdict: Verdict) -> bool:
+        """Whether an item has words from elsewhere as no item of its page's cluster had; from now on one has.
+
+        Each of the words may be known: names are often made of few words.
+        """
+        return bool(words) and self._new(self._names, {hash((verdict.page_stood_for, words))})
+
     def holder(self, content: Content, verdict: Verdict) -> int | None:
         """The id of another page of the cluster that had all that a page has, and kept its items. None: there
         is none.

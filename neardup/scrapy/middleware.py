@@ -93,13 +93,7 @@ class NearDuplicateMiddleware:
     ) -> AsyncIterator[Any]:
         await self.neardup.wait_for_room()
         verdict = get_verdict(response)
-        # All items of a page are dropped or none, even if the verdict is corrected in between: then the page
-        # is fetched again.
-        dropped_as = verdict if self.neardup.policy.drops_items(verdict, response) else None
-        if dropped_as is not None:
-            self.neardup.policy.hold_page(response, dropped_as)
-        else:
-            self.neardup.policy.note_kept(response, verdict)
+        items = self.neardup.policy.items_of(response, verdict)
         links = self.neardup.policy.links_of(response, verdict, partial(self.neardup.text, response))
         requested: list[str] = []
         stores_links = self.neardup.options.links
@@ -109,6 +103,7 @@ class NearDuplicateMiddleware:
                     links.verdict = verdict = get_verdict(response)
                 if isinstance(output, Request):
                     try:
+                        items.requested(output)
                         if not links.lets_pass(output):
                             continue
                     except Exception as exc:  # noqa: BLE001  # the request is the spider's all the same
@@ -116,11 +111,14 @@ class NearDuplicateMiddleware:
                     if stores_links and output.method == "GET":
                         requested.append(output.url)
                 elif verdict is not None:
+                    try:
+                        items.read(output)
+                    except Exception as exc:  # noqa: BLE001  # the item is the spider's all the same
+                        self.neardup.outcomes.failed_on(response.url, exc)
                     self._tell(output, verdict)
-                    if dropped_as is not None:
-                        self.neardup.policy.drop_later(output, dropped_as)
                 yield output
         finally:
+            items.finish()
             links.verdict = verdict = get_verdict(response)
             self._finish(links, response, verdict)
             self.neardup.store_links(response, verdict, requested)

@@ -8,11 +8,12 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from neardup.detection.endless import EndlessWatch
 from neardup.scrapy.carried import values_carried
+from neardup.scrapy.elsewhere import Callbacks, Source
 from neardup.scrapy.links import AGAIN, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from neardup.scrapy.had import Content, Had
 
 logger = logging.getLogger(__name__)
+
+_MOST_WORDS_TOLD = 5
 
 _MOST_SKIPPED = 1_000_000
 """Skipped pages that are remembered, some 60 MB. A page that is forgotten may be skipped once more."""
@@ -36,7 +39,8 @@ class Policy:
       has had the content.
     - The cluster is none that gathers pages from many addresses, as walls and empty pages do.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
-    - Its request carries no values of an item that the page is to complete.
+    - Its request carries no values of an item that the page is to complete, and the item has no words that
+      are from elsewhere (:class:`PageItems`).
     - The page can be fetched again, and is not fetched a second time because it had lost its items in error.
     """
 
@@ -45,6 +49,8 @@ class Policy:
         self.links = Links(crawler, action, EndlessWatch(endless_after))
         self.had: Had | None = None
         """What the crawl has had beside texts; set if items are dropped."""
+        self.callbacks: Callbacks | None = None
+        """What the crawl has had of callbacks; set if items are dropped, or requests by what is learned."""
         self._kept: WeakSet[Response] = WeakSet()
         self._contents: WeakKeyDictionary[Response, Content] = WeakKeyDictionary()
         self._holders: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
@@ -52,6 +58,7 @@ class Policy:
         self._skipped: set[int] = set()
         """Requests whose pages were skipped when they were made last."""
         self._has_told_values = False
+        self._has_told_words = False
         self._items: dict[int, tuple[object, Verdict]] = {}
         """Items to drop, on their way to the pipeline, by ``id()``: items need not be hashable."""
 
@@ -77,6 +84,17 @@ class Policy:
             )
         if has_more or values or (request is not None and not _can_be_repeated(request)):
             self.keep(response)
+
+    def tell_kept(self, url: str, elsewhere: Iterable[str]) -> None:
+        """Log the first item that passes because it has words from elsewhere."""
+        if not self._has_told_words:
+            self._has_told_words = True
+            logger.info(
+                "neardup: %(url)s is a duplicate and keeps an item, because the item has words that are not"
+                " on the page: %(words)s (further ones are not logged)",
+                {"url": url, "words": ", ".join(sorted(elsewhere)[:_MOST_WORDS_TOLD])},
+                extra={"spider": self.links.crawler.spider},
+            )
 
     def keep(self, response: Response) -> None:
         """Have a page keep its items and its callback, whatever its verdict."""
@@ -111,13 +129,16 @@ class Policy:
             return False
         if not self.links.waiting:
             return False
-        skips = self.drops_items(verdict, response) and not verdict.follow
+        skips = self.drops_items(verdict, response) and not verdict.follow and self._reads_alone(response)
         if skips and not self.had.leads_on(response):
             if not self._is_asked_again(response):
                 return True
             self.keep(response)
         self.had.heard(response)
         return False
+
+    def _reads_alone(self, response: Response) -> bool:
+        return self.callbacks is None or self.callbacks.read_pages_alone(response.request)
 
     def _is_asked_again(self, response: Response) -> bool:
         """Whether a page was skipped when it was requested last. An errback may ask for it until it passes.
@@ -131,6 +152,10 @@ class Policy:
             self._skipped.clear()
         self._skipped ^= {key}
         return is_again
+
+    def items_of(self, response: Response, verdict: Verdict | None) -> PageItems:
+        """What to do with the items of one page."""
+        return PageItems(self, response, verdict)
 
     def links_of(self, response: Response, verdict: Verdict | None, text: Callable[[], str]) -> PageLinks:
         """What to do with the requests of one page; ``text`` gives its visible text."""
@@ -165,6 +190,56 @@ class Policy:
     def pop_dropped(self, item: Any) -> Verdict | None:
         """The verdict of an item to drop, which is forgotten by that; None: the item passes."""
         return self._items.pop(id(item), (None, None))[1]
+
+
+class PageItems:
+    """Decides about the items of one page, and learns from them what its callback brings from elsewhere.
+
+    The items of a page are dropped by one verdict, even if the verdict is corrected in between: then the page
+    is fetched again. An item passes all the same if it has words that are not on the page, and that no item
+    of its cluster had together. A spider that keeps items by itself may have completed the item with the
+    page.
+    """
+
+    def __init__(self, policy: Policy, response: Response, verdict: Verdict | None) -> None:
+        self._policy = policy
+        self._response = response
+        self._verdict = verdict
+        self._dropped_as = verdict if policy.drops_items(verdict, response) else None
+        self._source = Source(response)
+        self._elsewhere: frozenset[str] | None = None
+        """Words of the items so far that the page does not have; None: no item was read."""
+        if self._dropped_as is not None:
+            policy.hold_page(response, self._dropped_as)
+        else:
+            policy.note_kept(response, verdict)
+
+    def read(self, item: Any) -> None:
+        """Read an item before anything is written into it, and drop it later if that is to be."""
+        policy, verdict = self._policy, self._verdict
+        if policy.callbacks is None or verdict is None:
+            return
+        elsewhere = self._source.lacks(item)
+        self._elsewhere = (self._elsewhere or frozenset()) | elsewhere
+        if policy.had is None or verdict.page_id is None:
+            return
+        has_more = policy.had.item_has_more(elsewhere, verdict)
+        if self._dropped_as is None:
+            return
+        if has_more:
+            policy.tell_kept(self._response.url, elsewhere)
+        else:
+            policy.drop_later(item, self._dropped_as)
+
+    def requested(self, request: Request) -> None:
+        """Take note of a request of the page's callback."""
+        if self._policy.callbacks is not None and self._policy.action is Action.SKIP:
+            self._policy.callbacks.requested(self._response.request, self._source, request)
+
+    def finish(self) -> None:
+        """Take note that the callback is done."""
+        if self._policy.callbacks is not None and self._elsewhere is not None:
+            self._policy.callbacks.brought(self._response.request, self._elsewhere)
 
 
 def _can_be_repeated(request: Request) -> bool:

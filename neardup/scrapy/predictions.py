@@ -149,6 +149,8 @@ class Predictions:
         self._endless = EndlessCopies(endless_after)
         self.withheld: Callable[[Request, Space], None] | None = None
         """Called with a request that is not made, because it is one of an endless space, and that space."""
+        self.completes_item: Callable[[Request], bool] = lambda request: False
+        """Whether the page of a request may complete an item of other pages: no rule may cost that."""
         self._deferred = SetAside(MOST_DEFERRED)
         self._dropped = SetAside(MOST_DROPPED)
         self.outdated: Counter[tuple[int, float]] = Counter()
@@ -273,7 +275,7 @@ class Predictions:
             request.meta[PREDICTED] = tuple(map(str, prediction.rule))
         if self.predict is Predict.RECORD or expires(request.url):
             return None
-        if prediction is not None and self.predict is Predict.DROP and may_drop(prediction, self._leads):
+        if prediction is not None and self._may_drop(request, prediction):
             if is_explored(request.url):
                 self._count("neardup/predicted/explored")
                 self.effects.count(prediction.rule, "explored")
@@ -588,6 +590,14 @@ class Predictions:
         else:
             return 0
         return OF_DUPLICATES + bisect_right(BANDS, probability)
+
+    def _may_drop(self, request: Request, prediction: Prediction) -> bool:
+        """Whether a request is dropped by what is predicted. One whose page may complete an item is not."""
+        return (
+            self.predict is Predict.DROP
+            and may_drop(prediction, self._leads)
+            and not self.completes_item(request)
+        )
 
     def _drop(self, request: Request, band: float, prediction: Prediction) -> None:
         key = request_key(self.crawler, request)

@@ -1,0 +1,187 @@
+"""What callbacks bring that their pages do not have: words of items, and requests that are no links.
+
+A spider may complete an item by several requests, and keep it by itself meanwhile. Then no request carries
+values (:mod:`neardup.scrapy.carried`), and the last page may be a copy: one that says "No reviews", say.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+from scrapy.http import HtmlResponse
+from w3lib.url import canonicalize_url
+
+from neardup.address import page_url
+from neardup.scrapy.carried import without_values
+from neardup.text.anchors import links
+from neardup.text.headline import date_words, short_months
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+_MOST_BROUGHT = 1_000_000
+"""What is remembered, some 60 MB. When there is more, all is forgotten."""
+
+_PAGES_WITHOUT = 3
+"""Pages in a row with items that brought nothing, after which a callback is taken for one that reads pages
+alone. What a spider writes into each item is new on the first of its pages.
+"""
+
+_WORD = re.compile(r"[^\W_]{3,}|\d+")
+_LARGE = re.compile(r"-?\d{4}")
+"""Smaller numbers that are no texts may be depths, positions and statuses."""
+
+_OF_THIS_TIME = re.compile(
+    r"(?:\b[a-z]{3}, )?\b\d{1,2}(?:\.|st|nd|rd|th)?[\s-](?:of )?[^\W\d_]{3,}[.,\s-]{1,2}(?=(?:19|20)\d{2}\b)"
+    r"|\b[^\W\d_]{3,}\.? \d{1,2}(?:st|nd|rd|th)?, (?=(?:19|20)\d{2}\b)"  # November 29, 2026
+    r"|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:t\d{2})?"
+    r"|\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?z?(?: ?[+-]\d{2}:?\d{2})?"
+    r"|(?<!\d)(?:19|20)\d{2}(?:\d{4}(?:t?\d{4,6})?)?(?!\d)"  # 2026, 20261129, 20261129T123001
+    r"|(?<!\d)1\d{9}(?:\d{3})?(?:\.\d+)?(?!\d)"  # seconds or milliseconds since 1970
+    r"|\d*\.\d{3,}"  # seconds that something took
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b"  # UUIDs and digests
+)
+"""Dates, times and tokens, which tell when an item was made, or are other ones in each item."""
+
+_FEW_WORDS = 30
+"""So many words are looked for in a page one by one."""
+
+_COLLECTIONS = (list, tuple, set, frozenset)
+
+
+class Source:
+    """What a callback may take from its page: words and links."""
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+
+    def leads_to(self, request: Request) -> bool:
+        """Whether a request is for the page itself, or for what an anchor of the page leads to."""
+        url = page_url(request.url)
+        return url in self._links or canonicalize_url(url) in self._canonical_links
+
+    @cached_property
+    def _links(self) -> set[str]:
+        response = self._response
+        found = links(response.url, response.selector.root) if isinstance(response, HtmlResponse) else ()
+        asked = () if response.request is None else (page_url(response.request.url),)
+        return {page_url(response.url), *asked, *found}
+
+    @cached_property
+    def _canonical_links(self) -> set[str]:
+        """The same URLs, however a spider or its link extractor may have written them."""
+        return set(map(canonicalize_url, self._links))
+
+    @cached_property
+    def _text(self) -> str:
+        request = self._response.request
+        said = [self._response.url, getattr(self._response, "text", "")]
+        if request is not None:
+            referer = request.headers.get("Referer") or b""
+            said += [request.url, referer.decode("latin-1"), str(request.meta.get("link_text", ""))]
+        return html.unescape("\n".join(said)).lower()
+
+    def lacks(self, item: Any) -> frozenset[str]:
+        """The words and numbers of an item that the page does not have, in lower case.
+
+        Words have three letters or more. Dates, times, digests and numbers with many decimals do not count:
+        they may tell when an item was made.
+        """
+        values = {html.unescape(value).lower().strip() for value in _strings(item)}
+        return frozenset().union(*(self._lacking(value) for value in values if not _is_in(self._text, value)))
+
+    def _lacking(self, value: str) -> set[str]:
+        words = set(_WORD.findall(value)) - date_words() - short_months()
+        if len(words) > _FEW_WORDS:
+            words -= self._words
+        words = {word for word in words if not _is_in(self._text, word)}
+        return words and words & set(_WORD.findall(_OF_THIS_TIME.sub(" ", value)))
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return set(_WORD.findall(self._text))
+
+
+class Callbacks:
+    """What the callbacks of a spider have brought from elsewhere in this crawl."""
+
+    def __init__(self) -> None:
+        self._brought: set[int] = set()
+        self._pages_left: dict[object, int] = {}
+        """Pages with items by callback that are to bring nothing new, until it reads pages alone."""
+        self._make_requests: set[object] = set()
+
+    def brought(self, request: Request | None, words: frozenset[str]) -> None:
+        """Take note of the words of elsewhere in the items of a page."""
+        brings = bool(words) and hash(words) not in self._brought
+        if brings:
+            if len(self._brought) >= _MOST_BROUGHT:
+                self._brought.clear()
+            self._brought.add(hash(words))
+        callback = _callback(request)
+        left = self._pages_left.get(callback, 0)
+        self._pages_left[callback] = _PAGES_WITHOUT if brings else max(0, left - 1)
+
+    def requested(self, by: Request | None, source: Source, request: Request) -> None:
+        """Take note of a request that comes out of the page of another. One that is no link may depend on
+        what a page has beside its text.
+        """
+        callback = _callback(by)
+        if callback not in self._make_requests and not source.leads_to(request):
+            self._make_requests.add(callback)
+
+    def complete_items(self, request: Request | None) -> bool:
+        """Whether the page of a request may complete an item of other pages."""
+        return self._pages_left.get(_callback(request), 0) > 0
+
+    def read_pages_alone(self, request: Request | None) -> bool:
+        """Whether all that came out of pages of the same callback so far came from the pages alone."""
+        return _callback(request) not in self._make_requests and not self.complete_items(request)
+
+
+def _callback(request: Request | None) -> object:
+    """The callback of a request; None: that of the spider."""
+    return None if request is None else without_values(request.callback)
+
+
+def _strings(item: Any) -> Iterator[str]:
+    """All strings and large numbers in an item, keys of dictionaries in it among them."""
+    waiting, met = [item], {}
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, int | float | Decimal):
+            if _LARGE.match(text := str(value)):
+                yield text
+        elif id(value) not in met:
+            if isinstance(value, _COLLECTIONS):
+                waiting += value
+            elif ItemAdapter.is_item(value):
+                adapter = ItemAdapter(value)
+                waiting += adapter.values()
+                waiting += () if value is item else adapter.keys()
+            else:
+                continue
+            met[id(value)] = value  # an item that refers to itself has an end
+
+
+def _is_in(text: str, part: str) -> bool:
+    """Whether a text has a part that is not within a word or a number."""
+    if not part:
+        return True
+    at = text.find(part)
+    while at >= 0:
+        before, after = text[max(0, at - 1) : at], text[at + len(part) : at + len(part) + 1]
+        if not (before.isalnum() and part[0].isalnum()) and not (after.isalnum() and part[-1].isalnum()):
+            return True
+        at = text.find(part, at + 1)
+    return False
