@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _MOST_BROUGHT = 1_000_000
 """What is remembered, some 60 MB. When there is more, all is forgotten."""
 
-_PAGES_WITHOUT = 3
-"""Pages in a row with items that brought nothing, after which a callback is taken for one that reads pages
-alone. What a spider writes into each item is new on the first of its pages.
+_PAGES_WITHOUT, _NOT_CALLED = 3, 1
+"""Pages in a row whose items brought nothing, after which a callback is one that reads pages alone. What a
+spider writes into each item is new on the first page. The other: pages before the first call of a callback.
 """
 
 _WORD = re.compile(r"[^\W_]{3,}|\d+")
@@ -116,19 +116,26 @@ class Callbacks:
     def __init__(self) -> None:
         self._brought: set[int] = set()
         self._pages_left: dict[object, int] = {}
-        """Pages with items by callback that are to bring nothing new, until it reads pages alone."""
+        """Pages with items, by callback, that are to bring nothing new until it is one that reads alone."""
         self._make_requests: set[object] = set()
 
-    def brought(self, request: Request | None, words: frozenset[str]) -> None:
-        """Take note of the words of elsewhere in the items of a page."""
+    def brought(self, request: Request | None, words: frozenset[str] | None) -> None:
+        """Take note of the words of elsewhere in the items of a page; None: it had no items."""
+        callback = _callback(request)
+        if words is None:
+            self._pages_left.setdefault(callback, 0)
+            return
         brings = bool(words) and hash(words) not in self._brought
         if brings:
             if len(self._brought) >= _MOST_BROUGHT:
                 self._brought.clear()
             self._brought.add(hash(words))
-        callback = _callback(request)
-        left = self._pages_left.get(callback, 0)
+        left = self._pages_left.get(callback, _NOT_CALLED)
         self._pages_left[callback] = _PAGES_WITHOUT if brings else max(0, left - 1)
+
+    def kept_silent(self, request: Request | None) -> None:
+        """Take note of a page out of which nothing came: its callback may keep something by itself."""
+        self._pages_left[_callback(request)] = _PAGES_WITHOUT
 
     def requested(self, by: Request | None, source: Source, request: Request) -> None:
         """Take note of a request that comes out of the page of another. One that is no link may depend on
@@ -140,7 +147,7 @@ class Callbacks:
 
     def complete_items(self, request: Request | None) -> bool:
         """Whether the page of a request may complete an item of other pages."""
-        return self._pages_left.get(_callback(request), 0) > 0
+        return self._pages_left.get(_callback(request), _NOT_CALLED) > 0
 
     def read_pages_alone(self, request: Request | None) -> bool:
         """Whether all that came out of pages of the same callback so far came from the pages alone."""

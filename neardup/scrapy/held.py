@@ -55,6 +55,14 @@ class HeldRequests:
             if not oldest:
                 del self._pages[first]
 
+    def forget(self, page_id: int, fingerprint: int) -> None:
+        """Forget one request of a page, if it is kept."""
+        of_page = self._pages.get(page_id, {})
+        if of_page.pop(fingerprint, None) is not None:
+            self._number -= 1
+            if not of_page:
+                del self._pages[page_id]
+
     def __iter__(self) -> Iterator[Held]:
         return (held for of_page in self._pages.values() for held in of_page.values())
 

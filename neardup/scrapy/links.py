@@ -292,6 +292,12 @@ class Links:
         for of in copy_of:
             self._unheard.keep(of, verdict.page_id, held)
 
+    def let_go_page(self, page_id: int, copy_of: Iterable[int]) -> None:
+        """Forget the request of a page that has lost nothing."""
+        self._held.pop(page_id, Why.UNHEARD)
+        for of in copy_of:
+            self._unheard.forget(of, page_id)
+
     def release(self, page_id: int, cluster: int | None) -> list[Request]:
         """The requests to make now that a page is no duplicate after all, and no page of this cluster.
 

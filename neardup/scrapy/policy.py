@@ -170,6 +170,11 @@ class Policy:
         copy_of = self._copy_of(verdict, response)
         self.links.hold_page(response, verdict, copy_of, is_doubtful=is_doubtful)
 
+    def let_go_page(self, response: Response, verdict: Verdict) -> None:
+        """Forget a page that is remembered and has lost nothing: it had no items, or kept them."""
+        if verdict.page_id is not None:
+            self.links.let_go_page(verdict.page_id, self._copy_of(verdict, response))
+
     def _copy_of(self, verdict: Verdict, response: Response | None) -> tuple[int, ...]:
         """What a page is a copy of: as the verdict has it, and the page that had all that it has."""
         holder = None if response is None else self._holders.get(response)
@@ -209,6 +214,7 @@ class PageItems:
         self._source = Source(response)
         self._elsewhere: frozenset[str] | None = None
         """Words of the items so far that the page does not have; None: no item was read."""
+        self._is_silent, self._has_dropped = True, False
         if self._dropped_as is not None:
             policy.hold_page(response, self._dropped_as)
         else:
@@ -216,6 +222,7 @@ class PageItems:
 
     def read(self, item: Any) -> None:
         """Read an item before anything is written into it, and drop it later if that is to be."""
+        self._is_silent = False
         policy, verdict = self._policy, self._verdict
         if policy.callbacks is None or verdict is None:
             return
@@ -229,17 +236,26 @@ class PageItems:
         if has_more:
             policy.tell_kept(self._response.url, elsewhere)
         else:
+            self._has_dropped = True
             policy.drop_later(item, self._dropped_as)
 
     def requested(self, request: Request) -> None:
         """Take note of a request of the page's callback."""
+        self._is_silent = False
         if self._policy.callbacks is not None and self._policy.action is Action.SKIP:
             self._policy.callbacks.requested(self._response.request, self._source, request)
 
     def finish(self) -> None:
         """Take note that the callback is done."""
-        if self._policy.callbacks is not None and self._elsewhere is not None:
-            self._policy.callbacks.brought(self._response.request, self._elsewhere)
+        if self._dropped_as is not None and not self._has_dropped:
+            self._policy.let_go_page(self._response, self._dropped_as)
+        callbacks, request = self._policy.callbacks, self._response.request
+        if callbacks is None:
+            return
+        if self._is_silent:
+            callbacks.kept_silent(request)
+        else:
+            callbacks.brought(request, self._elsewhere)
 
 
 def _can_be_repeated(request: Request) -> bool:

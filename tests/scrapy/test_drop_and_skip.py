@@ -568,6 +568,26 @@ def test_a_page_that_is_fetched_again_by_another_run_loses_nothing() -> None:
     assert [policy.drops_items(verdict, response) for response in responses[1:]] == [True, False, False]
 
 
+class FollowsOnly(LinkSpider):
+    """Yields no items."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from (output for output in super().parse(response) if isinstance(output, scrapy.Request))
+
+
+def test_a_page_that_has_lost_no_item_is_not_fetched_again(site: Site, settings: dict[str, Any]) -> None:
+    pages = [f"/item/{number}" for number in range(FEWEST_ADDRESSES + 10)]
+    site.add("/", OTHER, *pages)
+    for page in pages:
+        site.add(page, WORDS)
+
+    done = crawl(FollowsOnly, settings | {"NEARDUP_ACTION": "drop"}, start=f"{site.url}/")
+
+    assert done.stats["neardup/flagged"] == 1
+    assert "neardup/pages_fetched_again" not in done.stats
+    assert all(site.requested.count(page) == 1 for page in pages)
+
+
 class AsksAgain(LinkSpider):
     """Asks again for each page that it does not get."""
 
