@@ -30,10 +30,13 @@ if TYPE_CHECKING:
 _MOST_BROUGHT = 1_000_000
 """What is remembered, some 60 MB. When there is more, all is forgotten."""
 
-_PAGES_WITHOUT, _NOT_CALLED = 3, 1
+_PAGES_WITHOUT = 3
 """Pages in a row whose items brought nothing, after which a callback is one that reads pages alone. What a
-spider writes into each item is new on the first page. The other: pages before the first call of a callback.
+spider writes into each item is new on the first page.
 """
+
+_NOT_CALLED = 1
+"""Such pages that a callback is to have before its first call."""
 
 _WORD = re.compile(r"[^\W_]{3,}|\d+")
 _LARGE = re.compile(r"-?\d{4}")
