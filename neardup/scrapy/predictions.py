@@ -215,6 +215,8 @@ class Predictions:
         if self.predict is Predict.OFF:
             return []
         self.learner.answered(verdict.url)
+        if verdict.kind is Kind.TOO_SHORT:
+            self.learner.too_short(verdict.url)
         cluster = self._cluster_of(verdict)
         if cluster is None:
             return []

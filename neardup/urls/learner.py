@@ -10,12 +10,12 @@ from neardup.address import may_be_one_site
 from neardup.urls.dropping import is_another_address
 from neardup.urls.evidence import MIN_LOWER
 from neardup.urls.host_rules import WEIGHT, Estimate, HostRules, reduced
+from neardup.urls.last_pages import LastPages
 from neardup.urls.memory import Bucket, Memory, Page
 from neardup.urls.parts import Parts, parts_of, without_alias
 from neardup.urls.rules import LearnedRule, Prediction, Rule, Slot, State
 from neardup.urls.slots import Component, Place, Reduced, beside, differences, page_key, places
 from neardup.urls.substitutions import proposals, text_of
-from neardup.urls.under_way import UnderWay
 from neardup.urls.versions import COPIES, OTHERS, contexts_of, versions_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 100_000
 """Pages that are remembered, at 2 kB each. The older half of them is forgotten when there are more."""
+
+MOST_UNDER_WAY = 1_000
+"""More pages than a crawl has under way. The oldest ones, of which perhaps no answer comes, are forgotten."""
+
+MOST_TOO_SHORT = 10_000
+"""Pages that are remembered although they are too short to be judged, at 1 kB each."""
 
 MOST_RULES = 200_000
 """Rules of all hosts together, at 0.5 kB each."""
@@ -108,7 +114,8 @@ class Learner:
         """
         self._most_hosts = most_hosts
         self._memory = Memory(most_pages)
-        self._under_way = UnderWay()
+        self._under_way = LastPages(MOST_UNDER_WAY)
+        self._too_short = LastPages(MOST_TOO_SHORT)
         self._hosts: OrderedDict[str, HostRules] = OrderedDict()
         self._rules = 0
         """How many rules the hosts have."""
@@ -226,13 +233,22 @@ class Learner:
 
     def asked(self, url: str) -> None:
         """Note that a page is asked for. Until it is :meth:`answered`, its likely copies can wait."""
+        self._put(self._under_way, url)
+
+    def too_short(self, url: str) -> None:
+        """Note a page that is too short to be judged. It is known at other addresses if they differ in a
+        parameter alone whose values are made up.
+        """
+        self._put(self._too_short, url)
+
+    def _put(self, pages: LastPages, url: str) -> None:
         parts = parts_of(url)
         if parts is None:
             return
         host = self._hosts.get(parts.host, _NOTHING_LEARNED)
         left, of_url = _divided(url, host.together(), host.substitutions)
         page = Page(url, parts.host, _NO_CLUSTER, left.key)
-        self._under_way.put(page, [place.bucket for place in of_url if place.bucket])
+        pages.put(page, [place.bucket for place in of_url if place.bucket])
 
     def answered(self, url: str) -> None:
         """Note that a page that was asked for is none, or is about to be observed."""
@@ -257,9 +273,12 @@ class Learner:
         for place in of_url:
             waits = may_wait and place.slot is not Slot.SEGMENT
             partners = self._partners(parts, place, url, waits=waits)
+            is_made_up = place.slot is Slot.PARAMETER and host.is_made_up(place.value)
+            if is_made_up and not partners.pages:
+                partners = _Partners(_alike(self._too_short, parts, place, url), None)
             if not partners.pages:
                 continue
-            if place.slot is Slot.PARAMETER and host.is_made_up(place.value):
+            if is_made_up:
                 made_up = Estimate(1.0, 1.0, (place.slot, place.value, ""))
                 return _prediction(1.0, made_up, parts.host, partners)
             is_alias = place.slot is Slot.HOST and without_alias(url) in {
@@ -374,8 +393,7 @@ class Learner:
         pages = _that_differ([*_pages(found), *_pages(bare)], parts, place, url)
         if pages or not waits:
             return _Partners(pages, history)
-        asked = [page for key in (place.bucket, place.bare) if (page := self._under_way.of(key)) is not None]
-        return _Partners(_that_differ(asked, parts, place, url), history, are_known=False)
+        return _Partners(_alike(self._under_way, parts, place, url), history, are_known=False)
 
     def _try(self, host: HostRules, parts: Parts, place: Place, page: Page, partners: list[Page]) -> bool:
         """Count a page as a trial of a slot; whether it is in the cluster of a partner."""
@@ -433,6 +451,12 @@ def _pages(found: Bucket | Page | None) -> list[Page]:
     if isinstance(found, Bucket):
         return [] if found.is_closed else found.pages
     return [] if found is None else [found]
+
+
+def _alike(pages: LastPages, parts: Parts, place: Place, url: str) -> list[Page]:
+    """The last pages that differ from a URL in a slot."""
+    found = (pages.of(key) for key in (place.bucket, place.bare))
+    return _that_differ([page for page in found if page is not None], parts, place, url)
 
 
 def _that_differ(pages: list[Page], parts: Parts, place: Place, url: str) -> list[Page]:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from neardup.urls import host_rules
 from neardup.urls import learner as learner_module
 from neardup.urls.evidence import ENOUGH_TRIALS, MIN_TRIALS
+from neardup.urls.last_pages import LastPages
 from neardup.urls.learner import TRAP_PAGES, Learner
 from neardup.urls.memory import MOST_CLUSTERS, Page
 from neardup.urls.rules import LearnedRule, Rule, Slot, State
-from neardup.urls.under_way import UnderWay
 from tests.support.held import held_bytes
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def test_a_page_that_is_asked_for_holds_nothing_back_where_the_part_matters() ->
 
 
 def test_pages_that_are_asked_for_are_forgotten_when_there_are_more() -> None:
-    under_way, page = UnderWay(most=3), Page("http://a.example/0", "a.example", 0, 0)
+    under_way, page = LastPages(most=3), Page("http://a.example/0", "a.example", 0, 0)
     under_way.put(page, [7])
     assert under_way.of(7) is page
     later = Page("http://a.example/1", "a.example", 0, 0)
@@ -272,6 +272,21 @@ def test_pages_that_are_asked_for_are_forgotten_when_there_are_more() -> None:
     assert under_way.of(7) is None
     assert under_way.of(8) is None
     assert under_way.of(14) is not None
+
+
+def test_a_page_that_is_too_short_is_known_by_made_up_values_alone() -> None:
+    learner = taught(Slot.PARAMETER.value, items=100)
+    learner.too_short(f"{SITE}/list?page=1&sid=0")
+    again, other = f"{SITE}/list?page=1&sid=7", f"{SITE}/list?page=2&sid=7"
+    assert learner.predict(again) is None
+
+    learner.makes_up(HOST, "sid", made_up=True)
+
+    found = learner.predict(again)
+    assert found is not None
+    assert (found.probability, found.partner) == (1.0, f"{SITE}/list?page=1&sid=0")
+    assert found.is_known
+    assert learner.predict(other) is None
 
 
 def test_few_trials_one_cluster_or_one_directory_are_no_rule() -> None:

@@ -1,4 +1,4 @@
-"""Pages that were asked for and are not judged yet, by what their URLs have in common with others."""
+"""The last pages of a kind that have no verdict, by what their URLs have in common with others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ if TYPE_CHECKING:
 
     from neardup.urls.memory import Page
 
-MOST_UNDER_WAY = 1_000
-"""More than a crawl has under way. The oldest ones, of which perhaps no answer comes, are forgotten."""
 
+class LastPages:
+    """The last pages, ``most`` of them: those that are under way, say."""
 
-class UnderWay:
-    """The pages that are under way, the last ones, as many as fit."""
-
-    def __init__(self, most: int = MOST_UNDER_WAY) -> None:
+    def __init__(self, most: int) -> None:
         self._most = most
         self._keys: dict[str, tuple[Page, Sequence[int]]] = {}
         self._pages: dict[int, Page] = {}
@@ -32,7 +29,7 @@ class UnderWay:
             self.drop(next(iter(self._keys)))
 
     def drop(self, url: str) -> None:
-        """Forget a page, if it is under way."""
+        """Forget a page, if it is there."""
         page, keys = self._keys.pop(url, (None, ()))
         for key in keys:
             if self._pages.get(key) is page:
