@@ -1,11 +1,13 @@
 """What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
 
 Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop,skip,predict] [--crawls 1]
-[--new-ids]``. FIRST is the seed of the first of so many sites. Each site is served on loopback and crawled by
-``scrapy crawl`` in a process of its own, so many times on one database. The last crawl counts. A row tells
-how many pages say something of their own, and how many of these were not fetched. It tells, too, of how many
-of them no item came. Below stand the sites where something was lost. ``predict`` sets ``NEARDUP_PREDICT`` to
-``drop``. ``--new-ids`` gives each link of each answer a new session id, so that no site has an end.
+[--new-ids] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each site is served on
+loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one database. The last
+crawl counts. A row tells how many pages say something of their own, and how many of these were not fetched.
+It tells, too, of how many of them no item came. Below stand the sites where something was lost. ``predict``
+sets ``NEARDUP_PREDICT`` to ``drop``. ``--new-ids`` gives each link of each answer a new session id, so that
+no site has an end. With ``--keeps``, the spider keeps an item by itself until it has read the parts of its
+page.
 
 The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 """
@@ -18,13 +20,14 @@ import tempfile
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from benchmarks.bench_sites import BREADTH_FIRST, Case, run
 from benchmarks.provenance import header
 from tests.support.sites.drawn import Drawn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.sites.processes import Outcome
 
 ACTIONS: dict[str, dict[str, Any]] = {
@@ -48,17 +51,16 @@ class Lost(NamedTuple):
     end: str
 
 
-def crawled(seed: int, settings: dict[str, Any], crawls: int, folder: Path, *, new_ids: bool = False) -> Lost:
-    site = Drawn(seed)
+def crawled(make: Callable[[], Drawn], settings: dict[str, Any], crawls: int, folder: Path) -> Lost:
+    site = make()
     order = BREADTH_FIRST if site.breadth_first else {}
-    case = Case(str(seed), partial(Drawn, seed, new_ids=new_ids), crawls=crawls)
+    case = Case("drawn", make, crawls=crawls)
     outcome = run(case, "default", folder, settings | order | {"CLOSESPIDER_PAGECOUNT": _MOST_PAGES})
     return _lost(site, outcome)
 
 
 def _lost(site: Drawn, outcome: Outcome) -> Lost:
-    targets = (urlsplit(item["url"])._replace(scheme="", netloc="").geturl() for item in outcome.items)
-    with_item = {site.key_of(target) for target in targets}
+    with_item = {key for item in outcome.items for key in site.keys_of(item)}
     end = str(outcome.stats["finish_reason"])
     return Lost(
         len(site.keys), set(site.keys - outcome.found), set(site.keys - with_item), len(outcome.requests), end
@@ -74,12 +76,14 @@ def main() -> None:
     parser.add_argument("--actions", default="default", help=f"of {', '.join(ACTIONS)}, separated by commas")
     parser.add_argument("--crawls", type=int, default=1, help="of each site, on one database")
     parser.add_argument("--new-ids", action="store_true", help="a new session id in each link")
+    parser.add_argument("--keeps", default="", choices=("chain", "together"), help="the order of parts")
     arguments = parser.parse_args()
     actions = arguments.actions.split(",")
     seeds = range(arguments.first, arguments.first + arguments.number)
     command = f"python -m benchmarks.bench_drawn {arguments.first} {arguments.number}"
     command += f" --actions {arguments.actions} --crawls {arguments.crawls}"
     command += " --new-ids" if arguments.new_ids else ""
+    command += f" --keeps {arguments.keeps}" if arguments.keeps else ""
     print("# Sites that are drawn at random\n")
     print("\n".join(header(command, n=f"{len(seeds)} sites", recall="0.98 asked")))
     print("\n| seed | action | pages | not fetched | without an item | requests | end |")
@@ -87,10 +91,9 @@ def main() -> None:
     told, failed = [], False
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
+            make = partial(Drawn, seed, new_ids=arguments.new_ids, keeps=arguments.keeps)
             for action in actions:
-                lost = crawled(
-                    seed, ACTIONS[action], arguments.crawls, Path(folder), new_ids=arguments.new_ids
-                )
+                lost = crawled(make, ACTIONS[action], arguments.crawls, Path(folder))
                 print(
                     f"| {seed} | {action} | {lost.exist:,} | {len(lost.not_fetched):,} |"
                     f" {len(lost.no_item):,} | {lost.requests:,} | {lost.end} |",

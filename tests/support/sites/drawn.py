@@ -13,9 +13,10 @@ import json
 import random
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
@@ -47,6 +48,9 @@ def _rows(draw: Random) -> str:
 def _data(draw: Random) -> str:
     return f'<script type="application/ld+json">{json.dumps({"name": _words(draw, 2)})}</script>'
 
+
+PART = "A part"
+"""The text of the links to pages below a page."""
 
 OWN: dict[str, Callable[[Random], str]] = {
     "number": lambda draw: f"<p>Value: {draw.randrange(1_000_000)}</p>",
@@ -199,12 +203,16 @@ class Drawn(MadeSite):
     """A site that is drawn with a seed; it has an end.
 
     ``new_ids``: each link of each answer has a new session id, so that there are endlessly many URLs.
+    ``keeps``: the spider keeps an item by itself until it has read the pages below, in this order
+    (:class:`tests.support.sites.spiders.KeepingSpider`). A header has the number of what a page shows.
     """
 
     spider = "url"
 
-    def __init__(self, seed: int, *, new_ids: bool = False) -> None:
+    def __init__(self, seed: int, *, new_ids: bool = False, keeps: str = "") -> None:
         super().__init__()
+        if keeps:
+            self.spider, self.arguments = "keeping", {"order": keeps}
         self._new_ids = new_ids
         draw = random.Random(seed)
         self.kinds = [Kind.drawn(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
@@ -218,11 +226,19 @@ class Drawn(MadeSite):
             links |= self._add(kind, f"{kind.name}{number}")
         self._pages["/"] = _Page("Home", f"<p>{prose(f'home {seed}', 60)}</p>", "home", links, None)
         self.keys = frozenset(shown.key for shown in self._pages.values() if shown.key is not None)
+        self._numbers = {key: number for number, key in enumerate(sorted(self.keys))}
 
     def key_of(self, target: str) -> str | None:
         """What the page at a path with its query shows."""
         target = _without_id(target)
         return self._pages[target].key if target in self._pages else None
+
+    def keys_of(self, item: dict[str, Any]) -> set[str | None]:
+        """What the pages show that an item was made of."""
+        if "pages" in item:
+            keys = sorted(self.keys)
+            return {keys[number] for number in item["pages"] if number is not None}
+        return {self.key_of(urlsplit(item["url"])._replace(scheme="", netloc="").geturl())}
 
     def answer(self, ask: Ask) -> Answer:
         shown = self._pages.get(_without_id(ask.target))
@@ -234,9 +250,12 @@ class Drawn(MadeSite):
         if self._new_ids:
             targets = {_with_new_id(to): text for to, text in targets.items()}
         links = {html.escape(to): text for to, text in targets.items()}
-        return page(
+        made = page(
             shown.heading, f"<div>{self._frame}</div>", shown.parts + noise, key=shown.key, links=links
         )
+        if shown.key is None:
+            return made
+        return replace(made, headers={**made.headers, "X-Page": str(self._numbers[shown.key])})
 
     def _add(self, kind: Kind, base: str, above: str | None = None) -> dict[str, str]:
         """Add the pages of a kind; returns the links that lead to them."""
@@ -246,7 +265,8 @@ class Drawn(MadeSite):
         for at, target in enumerate(targets):
             links = {targets[other]: "More" for other in graph.links[at]} | ({above: "Up"} if above else {})
             for number, below in enumerate(kind.below):
-                links |= self._add(below, f"{base}-{_digest(base, at)[:6]}/{below.name}{number}", target)
+                parts = self._add(below, f"{base}-{_digest(base, at)[:6]}/{below.name}{number}", target)
+                links |= dict.fromkeys(parts, PART)
             views = [f"{target}{'&' if '?' in target else '?'}{view}" for view in kind.views]
             links |= dict.fromkeys(views, "This page")
             is_removed = self._is_removed(kind, base, at)

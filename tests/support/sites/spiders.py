@@ -164,6 +164,50 @@ class ChainedSpider(FollowSpider):
         yield {**(item or response.meta["item"]), **response.json()}
 
 
+class KeepingSpider(FollowSpider):
+    """Keeps an item by itself until it has read all parts of its page (:class:`tests.support.sites.drawn`).
+
+    ``order``: ``chain``, one part after the other, or ``together``.
+    """
+
+    name = "keeping"
+
+    def __init__(self, start: str = "", order: str = "chain", **kwargs: Any) -> None:
+        super().__init__(start, **kwargs)
+        self.order = order
+        self.kept: dict[str, tuple[Any, list[str]]] = {}
+        """Items, and which parts are still to be read, by the URL of each part."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if not isinstance(response, HtmlResponse):
+            return
+        parts = [response.urljoin(href) for href in response.xpath("//a[.='A part']/@href").getall()]
+        item: dict[str, list[Any]] = {"pages": [], "texts": []}
+        self.read(item, response)
+        for part in parts:
+            self.kept.setdefault(part, (item, parts))
+        for part in parts if self.order == "together" else parts[:1]:
+            yield scrapy.Request(part, self.parse_part)
+        if not parts:
+            yield item
+        yield from (link for link in self.links(response) if link.url not in parts)
+
+    def parse_part(self, response: Response) -> Iterator[Any]:
+        assert response.request is not None
+        item, parts = self.kept[response.request.url]
+        self.read(item, response)
+        parts.remove(response.request.url)
+        if not parts:
+            yield item
+        elif self.order == "chain":
+            yield scrapy.Request(parts[0], self.parse_part)
+
+    def read(self, item: dict[str, list[Any]], response: Response) -> None:
+        page = response.headers.get("X-Page")
+        item["pages"].append(None if page is None else int(page))
+        item["texts"].append(" ".join(response.css("h1::text, p::text, td::text").getall()))
+
+
 class ErrorsSpider(FollowSpider):
     """Wants to see pages that are not there, too."""
 
