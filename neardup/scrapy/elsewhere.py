@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 _MOST_BROUGHT = 1_000_000
 """What is remembered, some 60 MB. When there is more, all is forgotten."""
 
+_MOST_CALLBACKS = 10_000
+"""A spider has some; functions within functions may be other ones for each page."""
+
 _PAGES_WITHOUT = 3
 """Pages in a row whose items brought nothing, after which a callback is one that reads pages alone. What a
 spider writes into each item is new on the first page.
 """
-
-_NOT_CALLED = 1
-"""Such pages that a callback is to have before its first call."""
 
 _WORD = re.compile(r"[^\W_]{3,}|\d+")
 _LARGE = re.compile(r"-?\d{4}")
@@ -69,7 +69,7 @@ class Source:
     def leads_to(self, request: Request) -> bool:
         """Whether a request is for the page itself, or for what an anchor of the page leads to."""
         url = page_url(request.url)
-        return url in self._links or canonicalize_url(url) in self._canonical_links
+        return url in self._links or _canonical(url) in self._canonical_links
 
     @cached_property
     def _links(self) -> set[str]:
@@ -80,8 +80,7 @@ class Source:
 
     @cached_property
     def _canonical_links(self) -> set[str]:
-        """The same URLs, however a spider or its link extractor may have written them."""
-        return set(map(canonicalize_url, self._links))
+        return set(map(_canonical, self._links))
 
     @cached_property
     def _text(self) -> str:
@@ -118,6 +117,8 @@ class Callbacks:
 
     def __init__(self) -> None:
         self._brought: set[int] = set()
+        self._called: set[object] = set()
+        """Callbacks that gave requests alone so far."""
         self._pages_left: dict[object, int] = {}
         """Pages with items, by callback, that are to bring nothing new until it is one that reads alone."""
         self._make_requests: set[object] = set()
@@ -125,20 +126,28 @@ class Callbacks:
     def brought(self, request: Request | None, words: frozenset[str] | None) -> None:
         """Take note of the words of elsewhere in the items of a page; None: it had no items."""
         callback = _callback(request)
+        if len(self._called) + len(self._pages_left) > _MOST_CALLBACKS:
+            self._called.clear()
+            self._pages_left.clear()
         if words is None:
-            self._pages_left.setdefault(callback, 0)
+            self._called.add(callback)
             return
         brings = bool(words) and hash(words) not in self._brought
         if brings:
             if len(self._brought) >= _MOST_BROUGHT:
                 self._brought.clear()
             self._brought.add(hash(words))
-        left = self._pages_left.get(callback, _NOT_CALLED)
-        self._pages_left[callback] = _PAGES_WITHOUT if brings else max(0, left - 1)
+        self._pages_left[callback] = (
+            _PAGES_WITHOUT if brings else max(0, self._pages_left.get(callback, 0) - 1)
+        )
 
     def kept_silent(self, request: Request | None) -> None:
-        """Take note of a page out of which nothing came: its callback may keep something by itself."""
-        self._pages_left[_callback(request)] = _PAGES_WITHOUT
+        """Take note of a page out of which nothing came. Unless the items of its callback have shown that it
+        reads pages alone, it may keep something by itself.
+        """
+        callback = _callback(request)
+        if self._pages_left.get(callback) != 0:
+            self._pages_left[callback] = _PAGES_WITHOUT
 
     def requested(self, by: Request | None, source: Source, request: Request) -> None:
         """Take note of a request that comes out of the page of another. One that is no link may depend on
@@ -150,7 +159,9 @@ class Callbacks:
 
     def complete_items(self, request: Request | None) -> bool:
         """Whether the page of a request may complete an item of other pages."""
-        return self._pages_left.get(_callback(request), _NOT_CALLED) > 0
+        callback = _callback(request)
+        left = self._pages_left.get(callback)
+        return callback not in self._called if left is None else left > 0
 
     def read_pages_alone(self, request: Request | None) -> bool:
         """Whether all that came out of pages of the same callback so far came from the pages alone."""
@@ -158,8 +169,21 @@ class Callbacks:
 
 
 def _callback(request: Request | None) -> object:
-    """The callback of a request; None: that of the spider."""
-    return None if request is None else without_values(request.callback)
+    """The callback of a request, without values that it holds; None: that of the spider."""
+    callback = None if request is None else without_values(request.callback)
+    try:
+        hash(callback)
+    except TypeError:
+        return type(callback)
+    return callback
+
+
+def _canonical(url: str) -> str:
+    """A URL as a spider or its link extractor may have written it, too."""
+    try:
+        return str(canonicalize_url(url))
+    except ValueError:
+        return url
 
 
 def _strings(item: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse
 
-from neardup.scrapy.elsewhere import Source
+from neardup.scrapy.elsewhere import Callbacks, Source
 from tests.support.crawling import Page, Site, crawl
 from tests.support.sites.text import prose
 from tests.support.spiders import LinkSpider
@@ -218,6 +218,77 @@ def test_what_a_spider_writes_into_each_item_makes_no_item_another(
     assert len(done.items) == PRODUCTS + 1
     assert done.stats.get("neardup/items_dropped", 0) + skipped == PRODUCTS
     assert (skipped == PRODUCTS) == (action == "skip")
+
+
+@dataclass
+class MakeItem:
+    """Cannot be a key."""
+
+    def __call__(self, response: Response) -> dict[str, str]:
+        return {"url": response.url}
+
+
+class OddCallbacks(LinkSpider):
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"url": response.url}
+        make_item = MakeItem()
+
+        def parse_page(page: Response) -> Any:
+            return make_item(page)
+
+        for link in response.css("a[href^='/']::attr(href)").getall():
+            yield response.follow(link, parse_page)
+            yield response.follow(f"{link}?view=print")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ACTIONS)
+def test_odd_links_and_callbacks_are_no_failure(site: Site, settings: dict[str, Any], action: str) -> None:
+    pages = [f"/item/{number}" for number in range(PRODUCTS)]
+    add_page(site, "/", f"<p>{prose('home', 60)}</p>", *pages, "http://[odd/", "http://a.example:99999999/")
+    for path in pages:
+        for view in (path, f"{path}?view=print"):
+            add_page(site, view, f"<p>{prose(path, 80)}</p>", "http://[odd/")
+
+    done = crawl(OddCallbacks, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+
+    assert not {"neardup/failures", "log_count/ERROR"} & done.stats.keys()
+    assert done.stats["neardup/duplicates"] >= PRODUCTS
+    assert len(done.items) == PRODUCTS + 1
+
+
+class TestCallbacks:
+    REQUEST = Request("http://a.example/", callback=MakeItem())
+
+    def test_one_that_gave_nothing_may_keep_an_item(self) -> None:
+        callbacks = Callbacks()
+        assert callbacks.complete_items(self.REQUEST)
+        callbacks.brought(self.REQUEST, None)
+        assert not callbacks.complete_items(self.REQUEST)
+
+        callbacks.kept_silent(self.REQUEST)
+
+        assert callbacks.complete_items(self.REQUEST)
+
+    def test_one_whose_items_come_from_its_pages_may_be_silent(self) -> None:
+        callbacks = Callbacks()
+        callbacks.brought(self.REQUEST, frozenset())
+
+        callbacks.kept_silent(self.REQUEST)
+
+        assert not callbacks.complete_items(self.REQUEST)
+
+    def test_the_same_words_on_each_page_are_the_spiders_own(self) -> None:
+        callbacks = Callbacks()
+        for _ in range(4):
+            assert callbacks.complete_items(self.REQUEST)
+            callbacks.brought(self.REQUEST, frozenset({"example"}))
+
+        assert not callbacks.complete_items(self.REQUEST)
+
+        callbacks.brought(self.REQUEST, frozenset({"example", "oak"}))
+
+        assert callbacks.complete_items(self.REQUEST)
 
 
 @dataclass
