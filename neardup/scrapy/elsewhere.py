@@ -49,13 +49,13 @@ _OF_THIS_TIME = re.compile(
     r"|\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?z?(?: ?[+-]\d{2}:?\d{2})?"
     r"|(?<!\d)(?:19|20)\d{2}(?:\d{4}(?:t?\d{4,6})?)?(?!\d)"  # 2026, 20261129, 20261129T123001
     r"|(?<!\d)1\d{9}(?:\d{3})?(?:\.\d+)?(?!\d)"  # seconds or milliseconds since 1970
-    r"|\d*\.\d{3,}"  # seconds that something took
+    r"|\d{0,20}\.\d{3,}"  # seconds that something took
     r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b"  # UUIDs and digests
 )
 """Dates, times and tokens, which tell when an item was made, or are other ones in each item."""
 
-_FEW_WORDS = 30
-"""So many words are looked for in a page one by one."""
+_FEW = 30
+"""So many strings, or words, are looked for in a page one by one."""
 
 _COLLECTIONS = (list, tuple, set, frozenset)
 
@@ -98,14 +98,16 @@ class Source:
         they may tell when an item was made.
         """
         values = {html.unescape(value).lower().strip() for value in _strings(item)}
-        return frozenset().union(*(self._lacking(value) for value in values if not _is_in(self._text, value)))
-
-    def _lacking(self, value: str) -> set[str]:
-        words = set(_WORD.findall(value)) - date_words() - short_months()
-        if len(words) > _FEW_WORDS:
+        if len(values) <= _FEW:
+            values = {value for value in values if not _is_in(self._text, value)}
+        words = {word for value in values for word in _WORD.findall(value)} - date_words() - short_months()
+        if len(words) > _FEW:
             words -= self._words
-        words = {word for word in words if not _is_in(self._text, word)}
-        return words and words & set(_WORD.findall(_OF_THIS_TIME.sub(" ", value)))
+        else:
+            words = {word for word in words if not _is_in(self._text, word)}
+        if words:
+            words &= {word for value in values for word in _WORD.findall(_OF_THIS_TIME.sub(" ", value))}
+        return frozenset(words)
 
     @cached_property
     def _words(self) -> set[str]:
