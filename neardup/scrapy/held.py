@@ -50,10 +50,7 @@ class HeldRequests:
         of_page[fingerprint] = held
         if self._number > MOST_REQUESTS:
             first, oldest = next(iter(self._pages.items()))
-            del oldest[next(iter(oldest))]
-            self._number -= 1
-            if not oldest:
-                del self._pages[first]
+            self.forget(first, next(iter(oldest)))
 
     def forget(self, page_id: int, fingerprint: int) -> None:
         """Forget one request of a page, if it is kept."""

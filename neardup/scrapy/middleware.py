@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from neardup.detection.verdict import Verdict
     from neardup.scrapy.links import PageLinks
+    from neardup.scrapy.policy import PageItems
 
 logger = logging.getLogger(__name__)
 
@@ -118,13 +119,15 @@ class NearDuplicateMiddleware:
                     self._tell(output, verdict)
                 yield output
         finally:
-            items.finish()
             links.verdict = verdict = get_verdict(response)
-            self._finish(links, response, verdict)
+            self._finish(items, links, response, verdict)
             self.neardup.store_links(response, verdict, requested)
 
-    def _finish(self, links: PageLinks, response: Response, verdict: Verdict | None) -> None:
+    def _finish(
+        self, items: PageItems, links: PageLinks, response: Response, verdict: Verdict | None
+    ) -> None:
         try:
+            items.finish()
             links.count_steps()
             if not links.read_copy():
                 self.neardup.look_ahead.read(response)

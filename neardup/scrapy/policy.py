@@ -57,8 +57,8 @@ class Policy:
         """Pages that had all that a duplicate has."""
         self._skipped: set[int] = set()
         """Requests whose pages were skipped when they were made last."""
-        self._has_told_values = False
-        self._has_told_words = False
+        self._told: set[str] = set()
+        """Why items were kept, as far as it was logged."""
         self._items: dict[int, tuple[object, Verdict]] = {}
         """Items to drop, on their way to the pipeline, by ``id()``: items need not be hashable."""
 
@@ -74,25 +74,23 @@ class Policy:
         has_more = self.had.has_more(content, verdict)
         values = [] if request is None else values_carried(request)
         would_be_dropped = not has_more and self.drops_items(verdict, response)
-        if values and would_be_dropped and not self._has_told_values:
-            self._has_told_values = True
-            logger.info(
+        if values and would_be_dropped:
+            self.tell_kept(
                 "neardup: %(url)s is a duplicate and keeps its items, because its request hands on values"
-                " that may be a part of them: %(values)s (further ones are not logged)",
-                {"url": response.url, "values": ", ".join(values)},
-                extra={"spider": self.links.crawler.spider},
+                " that may be a part of them: %(what)s (further ones are not logged)",
+                response.url,
+                values,
             )
         if has_more or values or (request is not None and not _can_be_repeated(request)):
             self.keep(response)
 
-    def tell_kept(self, url: str, elsewhere: Iterable[str]) -> None:
-        """Log the first item that passes because it has words from elsewhere."""
-        if not self._has_told_words:
-            self._has_told_words = True
+    def tell_kept(self, message: str, url: str, what: Iterable[str]) -> None:
+        """Log why a duplicate keeps items, once for each reason."""
+        if message not in self._told:
+            self._told.add(message)
             logger.info(
-                "neardup: %(url)s is a duplicate and keeps an item, because the item has words that are not"
-                " on the page: %(words)s (further ones are not logged)",
-                {"url": url, "words": ", ".join(sorted(elsewhere)[:_MOST_WORDS_TOLD])},
+                message,
+                {"url": url, "what": ", ".join(what)},
                 extra={"spider": self.links.crawler.spider},
             )
 
@@ -127,18 +125,16 @@ class Policy:
         """
         if self.action is not Action.SKIP or self.had is None or verdict.page_id is None:
             return False
-        if not self.links.waiting:
+        if not self.links.waiting or self.callbacks is None:
             return False
-        skips = self.drops_items(verdict, response) and not verdict.follow and self._reads_alone(response)
-        if skips and not self.had.leads_on(response):
+        skips = self.drops_items(verdict, response) and not verdict.follow
+        reads_alone = self.callbacks.read_pages_alone(response.request)
+        if skips and reads_alone and not self.had.leads_on(response):
             if not self._is_asked_again(response):
                 return True
             self.keep(response)
         self.had.heard(response)
         return False
-
-    def _reads_alone(self, response: Response) -> bool:
-        return self.callbacks is None or self.callbacks.read_pages_alone(response.request)
 
     def _is_asked_again(self, response: Response) -> bool:
         """Whether a page was skipped when it was requested last. An errback may ask for it until it passes.
@@ -234,7 +230,12 @@ class PageItems:
         if self._dropped_as is None:
             return
         if has_more:
-            policy.tell_kept(self._response.url, elsewhere)
+            policy.tell_kept(
+                "neardup: %(url)s is a duplicate and keeps an item, because the item has words that are not"
+                " on the page: %(what)s (further ones are not logged)",
+                self._response.url,
+                sorted(elsewhere)[:_MOST_WORDS_TOLD],
+            )
         else:
             self._has_dropped = True
             policy.drop_later(item, self._dropped_as)
