@@ -55,14 +55,6 @@ def copied_site(small_site: Site) -> Site:
     return small_site
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> dict[str, Any]:
-    return {
-        "ADDONS": {"neardup.Addon": 500},
-        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
-    }
-
-
 def paths(site: Site) -> list[str]:
     return [path for path in site.requested if path != "/robots.txt"]
 

@@ -42,15 +42,6 @@ IN_ORDER = {
 PHOTOS = 20
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> dict[str, Any]:
-    return {
-        "ADDONS": {"neardup.Addon": 500},
-        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
-        "LOG_LEVEL": "INFO",
-    }
-
-
 def prose(seed: object, words: int) -> str:
     chosen = random.Random(repr(seed))
     return " ".join("".join(chosen.choices("aeioulmnrst", k=5)) for _ in range(words))

@@ -23,7 +23,6 @@ from tests.support.spiders import LinkSpider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from scrapy.http import Response
 
@@ -31,15 +30,6 @@ NOW = datetime(2026, 11, 29, 22, 36, 1, 123456, UTC)
 ACTIONS = ["drop", "skip"]
 PRODUCTS = 12
 NO_REVIEWS = f"<h1>Reviews</h1><p>No reviews so far. {prose('reviews', 60)}</p>"
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> dict[str, Any]:
-    return {
-        "ADDONS": {"neardup.Addon": 500},
-        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
-        "LOG_LEVEL": "INFO",
-    }
 
 
 def add_page(site: Site, path: str, body: str, *links: str) -> None:

@@ -50,12 +50,8 @@ def rows(database: Path) -> tuple[dict[str, int], int]:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> dict[str, Any]:
-    return {
-        "ADDONS": {"neardup.Addon": 500},
-        "NEARDUP_DATABASE_URL": f"sqlite:///{tmp_path}/neardup.db",
-        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.LifoMemoryQueue",
-    }
+def settings(settings: dict[str, Any]) -> dict[str, Any]:
+    return {**settings, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.LifoMemoryQueue"}
 
 
 class TestTemplateSite:

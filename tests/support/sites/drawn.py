@@ -49,9 +49,6 @@ def _data(draw: Random) -> str:
     return f'<script type="application/ld+json">{json.dumps({"name": _words(draw, 2)})}</script>'
 
 
-PART = "A part"
-"""The text of the links to pages below a page."""
-
 OWN: dict[str, Callable[[Random], str]] = {
     "number": lambda draw: f"<p>Value: {draw.randrange(1_000_000)}</p>",
     "numbers": lambda draw: f"<p>{_numbers(draw, 6, 50)}</p>",
@@ -226,7 +223,8 @@ class Drawn(MadeSite):
             links |= self._add(kind, f"{kind.name}{number}")
         self._pages["/"] = _Page("Home", f"<p>{prose(f'home {seed}', 60)}</p>", "home", links, None)
         self.keys = frozenset(shown.key for shown in self._pages.values() if shown.key is not None)
-        self._numbers = {key: number for number, key in enumerate(sorted(self.keys))}
+        self._numbered = sorted(self.keys)
+        self._numbers = {key: number for number, key in enumerate(self._numbered)}
 
     def key_of(self, target: str) -> str | None:
         """What the page at a path with its query shows."""
@@ -236,8 +234,7 @@ class Drawn(MadeSite):
     def keys_of(self, item: dict[str, Any]) -> set[str | None]:
         """What the pages show that an item was made of."""
         if "pages" in item:
-            keys = sorted(self.keys)
-            return {keys[number] for number in item["pages"] if number is not None}
+            return {self._numbered[number] for number in item["pages"] if number is not None}
         return {self.key_of(urlsplit(item["url"])._replace(scheme="", netloc="").geturl())}
 
     def answer(self, ask: Ask) -> Answer:
@@ -266,7 +263,7 @@ class Drawn(MadeSite):
             links = {targets[other]: "More" for other in graph.links[at]} | ({above: "Up"} if above else {})
             for number, below in enumerate(kind.below):
                 parts = self._add(below, f"{base}-{_digest(base, at)[:6]}/{below.name}{number}", target)
-                links |= dict.fromkeys(parts, PART)
+                links |= dict.fromkeys(parts, "A part")
             views = [f"{target}{'&' if '?' in target else '?'}{view}" for view in kind.views]
             links |= dict.fromkeys(views, "This page")
             is_removed = self._is_removed(kind, base, at)
