@@ -28,6 +28,8 @@ QUIET = {
     "TELNETCONSOLE_ENABLED": False,
     "LOG_LEVEL": "DEBUG",
     "CONCURRENT_REQUESTS": 1,
+    # For each page Scrapy makes as many tasks, which took a tenth of the time.
+    "CONCURRENT_ITEMS": 4,
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
