@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 _MOST_WORDS_TOLD = 5
 
+_OPEN_IN_BROWSER = "playwright_page"
+"""Meta key of scrapy-playwright: a page that only the callback closes. Too many open ones stop the crawl."""
+
 _MOST_SKIPPED = 1_000_000
 """Skipped pages that are remembered, some 60 MB. A page that is forgotten may be skipped once more."""
 
@@ -42,6 +45,8 @@ class Policy:
     - Its request carries no values of an item that the page is to complete, and the item has no words that
       are from elsewhere (:class:`PageItems`).
     - The page can be fetched again, and is not fetched a second time because it had lost its items in error.
+
+    A callback is called all the same if the page is open in a browser, because the callback has to close it.
     """
 
     def __init__(self, crawler: Crawler, action: Action, endless_after: int) -> None:
@@ -127,7 +132,11 @@ class Policy:
             return False
         if not self.links.waiting or self.callbacks is None:
             return False
-        skips = self.drops_items(verdict, response) and not verdict.follow
+        skips = (
+            self.drops_items(verdict, response)
+            and not verdict.follow
+            and _OPEN_IN_BROWSER not in response.meta
+        )
         reads_alone = self.callbacks.read_pages_alone(response.request)
         if skips and reads_alone and not self.had.leads_on(response):
             if not self._is_asked_again(response):

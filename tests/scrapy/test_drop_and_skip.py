@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy.http import Response
+    from scrapy.http import Request, Response
 
 pytestmark = pytest.mark.slow
 
@@ -459,6 +459,38 @@ class TestSkip:
 
         assert set(site.requested) >= set(pages)
         assert done.neardup("pages_skipped") == 0
+
+    @pytest.mark.parametrize("in_browser", [True, False])
+    def test_a_page_that_is_open_in_a_browser_is_closed(
+        self, site: Site, settings: dict[str, Any], in_browser: bool
+    ) -> None:
+        """Of scrapy-playwright, a page stays open until its callback closes it."""
+        opened: list[str] = []
+
+        class Browser:
+            def process_response(self, request: Request, response: Response) -> Response:
+                if in_browser:
+                    opened.append(request.url)
+                    request.meta["playwright_page"] = opened
+                return response
+
+        class Closes(LinkSpider):
+            def parse(self, response: Response) -> Iterator[Any]:
+                if in_browser:
+                    response.meta["playwright_page"].remove(response.url)
+                yield from super().parse(response)
+
+        copies = [f"/copy?{number}" for number in range(30)]
+        site.add("/", OTHER, *copies)
+        for copy in copies:
+            site.add(copy, WORDS)
+        browser = {"NEARDUP_ACTION": "skip", "DOWNLOADER_MIDDLEWARES": {Browser: 900}}
+
+        done = crawl(Closes, settings | browser, start=f"{site.url}/")
+
+        assert opened == []
+        assert (done.neardup("pages_skipped") > 0) is not in_browser
+        assert len(done.items) < len(copies)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
