@@ -1,13 +1,13 @@
 """What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
 
 Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop,skip,predict] [--crawls 1]
-[--new-ids] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each site is served on
-loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one database. The last
-crawl counts. A row tells how many pages say something of their own, and how many of these were not fetched.
-It tells, too, of how many of them no item came. Below stand the sites where something was lost. ``predict``
-sets ``NEARDUP_PREDICT`` to ``drop``. ``--new-ids`` gives each link of each answer a new session id, so that
-no site has an end. With ``--keeps``, the spider keeps an item by itself until it has read the parts of its
-page.
+[--new-ids] [--versions 3] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each site is
+served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one database. The
+last crawl counts. A row tells how many pages say something of their own, and how many of these were not
+fetched. It tells, too, of how many of them no item came. Below stand the sites where something was lost.
+``predict`` sets ``NEARDUP_PREDICT`` to ``drop``. ``--new-ids`` gives each link of each answer a new session
+id, so that no site has an end. ``--versions`` serves each site in so many, as a manual is. With ``--keeps``,
+the spider keeps an item by itself until it has read the parts of its page.
 
 The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 """
@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("--actions", default="default", help=f"of {', '.join(ACTIONS)}, separated by commas")
     parser.add_argument("--crawls", type=int, default=1, help="of each site, on one database")
     parser.add_argument("--new-ids", action="store_true", help="a new session id in each link")
+    parser.add_argument("--versions", type=int, default=1, help="of each site, in a directory each")
     parser.add_argument("--keeps", default="", choices=("chain", "together"), help="the order of parts")
     arguments = parser.parse_args()
     actions = arguments.actions.split(",")
@@ -83,6 +84,7 @@ def main() -> None:
     command = f"python -m benchmarks.bench_drawn {arguments.first} {arguments.number}"
     command += f" --actions {arguments.actions} --crawls {arguments.crawls}"
     command += " --new-ids" if arguments.new_ids else ""
+    command += f" --versions {arguments.versions}" if arguments.versions > 1 else ""
     command += f" --keeps {arguments.keeps}" if arguments.keeps else ""
     print("# Sites that are drawn at random\n")
     print("\n".join(header(command, n=f"{len(seeds)} sites", recall="0.98 asked")))
@@ -91,7 +93,13 @@ def main() -> None:
     told, failed = [], False
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
-            make = partial(Drawn, seed, new_ids=arguments.new_ids, keeps=arguments.keeps)
+            make = partial(
+                Drawn,
+                seed,
+                new_ids=arguments.new_ids,
+                versions=arguments.versions,
+                keeps=arguments.keeps,
+            )
             for action in actions:
                 lost = crawled(make, ACTIONS[action], arguments.crawls, Path(folder))
                 print(

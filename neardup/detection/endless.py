@@ -14,6 +14,8 @@ no page has that the cluster has led to (numbers aside)
 a duplicate with new links, and with numbers of its own that last  falls by ``WORTH``, to 0 at the least
 another duplicate of a page that the cluster has led to            stays
 ``OFTEN`` times at most, as old versions and mirrors do
+another page that says and shows just what a page has that the    stays
+cluster has led to, ``OFTEN`` times at most
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
 any of the next three, near to a page that did not wait            stays, see ``neardup.scrapy.links``
 a page that says nothing which an exhausted cluster has not said   rises by 1; ten in a row are enough
@@ -162,6 +164,8 @@ class _Cluster:
     """Hashes of the phrases of the pages that the cluster has led to; they live as long as this process."""
     times: dict[int, int] = field(default_factory=dict)
     """How many duplicates of a canonical page, by its id, the cluster has led to."""
+    saying: dict[int, int] = field(default_factory=dict)
+    """How many pages the cluster has led to that say and show the same, by a hash of that."""
     allowed: float = 0.0
     """What the count may reach beyond the limit, because of what was seen further on."""
     questions: int = 0
@@ -193,7 +197,7 @@ class _Cluster:
 
     @property
     def size(self) -> int:
-        return len(self.phrases) + len(self.times)
+        return len(self.phrases) + len(self.times) + len(self.saying)
 
 
 class EndlessWatch:
@@ -261,12 +265,14 @@ class EndlessWatch:
         new_links: bool,
         url: str = "",
         shape: str = "",
+        shown: Iterable[str] = (),
     ) -> Led:
         """What it is worth that a cluster has led to a duplicate of a canonical page, with this text.
 
         ``is_new``: to that page itself. If the page has nothing of its own, the page joins the cluster.
         ``new_links``: the page has links that no page had. ``url`` is remembered if the page has words of its
-        own, and is the last such page of this ``shape`` of URL.
+        own, and is the last such page of this ``shape`` of URL. ``shown`` is what the page has beside its
+        text.
         """
         cluster = self._cluster(cluster_id)
         before = cluster.size
@@ -278,6 +284,9 @@ class EndlessWatch:
         own_words = set() if self.is_random(shape) else phrases - cluster.phrases
         cluster.phrases |= phrases
         own_numbers, beside_url = self._own_numbers(cluster, said, url)
+        same = hash((said.but_made_up(self.made_up_on(url)), frozenset(shown)))
+        times_said = cluster.saying.get(same, 0)
+        cluster.saying[same] = times_said + 1
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
@@ -290,14 +299,14 @@ class EndlessWatch:
                 return Led.NEW if own_words else Led.NEW_NUMBERS
             self._joined[canonical_id] = cluster_id
             self._remembered += 1
-            times = OFTEN
+            times, times_said = OFTEN, 0
         if has_ended:
             return Led.OF_ENDED
         if own_words:
             return Led.OWN_WORDS
         if beside_url and new_links and cluster.numbers_last:
             return Led.OWN_NUMBERS
-        if times < OFTEN or (own_numbers and not new_links):
+        if times < OFTEN or 0 < times_said < OFTEN or (own_numbers and not new_links):
             return Led.LITTLE
         return Led.NOTHING if new_links else Led.LEAF
 
@@ -516,6 +525,7 @@ class EndlessWatch:
         for cluster in self._clusters.values():
             cluster.phrases.clear()
             cluster.times.clear()
+            cluster.saying.clear()
             cluster.own.clear()
             cluster.in_doubt = ()
         self._made_up.clear()

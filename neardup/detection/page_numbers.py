@@ -92,6 +92,19 @@ class Said:
                     said[index] = ""
         return said
 
+    def but_made_up(self, made_up: Collection[Place]) -> tuple[str, ...]:
+        """The words, with an empty one for each number that stands in one of the places given.
+
+        >>> Said(["it", "is", "10", "05", "now"]).but_made_up({("is", 1)})
+        ('it', 'is', '10', '', 'now')
+        """
+        said = list(self.words)
+        for row in self._rows() if made_up else ():
+            for index, before, after in _places_in(row, self.words):
+                if before in made_up or after in made_up:
+                    said[index] = ""
+        return tuple(said)
+
     def dated(self, made_up: Collection[Place]) -> set[int]:
         """The indices of the numbers that are of a date, or stand in one of the places given.
 

@@ -457,6 +457,8 @@ class PageLinks:
         self._new: list[str] = []
         self._steps = Steps(response) if links.waiting and links.steps_counted is not None else None
         self.withheld = 0
+        self.tells = True
+        """Whether this page says something about whether its cluster ends. Known when this is finished."""
 
     def lets_pass(self, request: Request) -> bool:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
@@ -537,9 +539,9 @@ class PageLinks:
             return False
         return verdict is not None and verdict.repeated and read(verdict, self._response, self._new)
 
-    def finish(self) -> int | None:
+    def finish(self, shown: Iterable[str] = ()) -> int | None:
         """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
-        this exhausts, or None.
+        this exhausts, or None. ``shown`` is what the page has beside its text.
         """
         verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
         if cluster is None or not endless.limit or not 200 <= self._response.status < 300:
@@ -557,9 +559,11 @@ class PageLinks:
                 new_links=bool(self._new),
                 url=self._response.url,
                 shape=self._shape,
+                shown=shown,
             )
             if self._is_near(led):
                 led = Led.LITTLE
+        self.tells = led is not Led.LITTLE
         out_of = self._response.meta.get(OUT_OF, "")
         return cluster if endless.led(cluster, led, shape=self._shape, out_of=out_of) else None
 

@@ -106,13 +106,13 @@ class _Own:
     lasts: bool = False
     """Whether a page had the same when it was asked for once more."""
 
-    def note(self, response: Response) -> int:
-        """Take note of a page; how much is new."""
-        own = self.read(response) - self.met
-        self.seen += 1
+    def note(self, response: Response, found: set[str], *, tells: bool) -> int:
+        """Take note of what was read of a page; how much is new. Only pages that tell something count."""
+        own = found - self.met
+        self.seen += tells
         if own and response.request is not None:
             self.last = _OfOnePage(response.request, own)
-            self.pages += 1
+            self.pages += tells
             self.met |= own
         return len(own)
 
@@ -216,14 +216,21 @@ class LookAhead:
         self._names = 0
         self._lasting: deque[_OfNumbers] = deque(maxlen=_MOST_LASTING)
 
-    def read(self, response: Response) -> None:
-        """Take note of a page, if a link of a duplicate led to it."""
+    def shown(self, response: Response) -> set[str]:
+        """What a page has beside its text, if a link of a duplicate led to it."""
+        cluster = response.meta.get(CLUSTER)
+        return set() if cluster is None else self._shown(cluster, response)
+
+    def read(self, response: Response, shown: set[str], *, tells: bool) -> None:
+        """Take note of a page, if a link of a duplicate led to it.
+
+        ``tells``: the page says something about whether its cluster ends.
+        """
         cluster = response.meta.get(CLUSTER)
         if cluster is None:
             return
         if cluster not in self._pages:
-            shown = partial(self._shown, cluster)
-            self._pages[cluster] = _Pages(_Own(shown), _Own(self._numbers))
+            self._pages[cluster] = _Pages(_Own(partial(self._shown, cluster)), _Own(self._numbers))
         pages = self._pages[cluster]
         self._pages.move_to_end(cluster)
         if len(self._pages) > _MOST_CLUSTERS:
@@ -232,7 +239,8 @@ class LookAhead:
             pages.news = news
             pages.begin_anew()
         pages.note_url(response.url, response.meta.get(OUT_OF, ""))
-        self._names += sum(own.note(response) for own in pages.kinds)
+        for own, found in ((pages.names, shown), (pages.numbers, self._numbers(response))):
+            self._names += own.note(response, found, tells=tells)
         if self._names > _MOST_NAMES:
             self._names = 0
             for forgotten in self._pages.values():

@@ -130,8 +130,9 @@ class NearDuplicateMiddleware:
             items.finish()
             links.count_steps()
             if not links.read_copy():
-                self.neardup.look_ahead.read(response)
-                exhausted = links.finish()
+                shown = self.neardup.look_ahead.shown(response)
+                exhausted = links.finish(shown)
+                self.neardup.look_ahead.read(response, shown, tells=links.tells)
                 self.neardup.look_ahead.ask_for_numbers(response)
                 if exhausted is not None:
                     self.neardup.look_ahead.exhausted(exhausted, response)

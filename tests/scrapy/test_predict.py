@@ -846,6 +846,15 @@ class TestWholeSites:
         assert done.found == site.keys
         assert done.stats["finish_reason"] == "finished"
 
+    def test_a_drawn_site_in_versions_is_found(self, addon: dict[str, Any]) -> None:
+        """Pages that are alike, three times: near the end, nearly all are copies of known ones."""
+        site = Drawn(311, versions=3)
+        with serve_site(site) as served:
+            done = run(served, addon)
+
+        assert done.found == site.keys
+        assert done.stats["finish_reason"] == "finished"
+
     def test_alike_items_behind_links_that_are_drawn_are_no_copies(self, addon: dict[str, Any]) -> None:
         """Each answer has links to other items, as if each handed out new ids."""
         site = Teasers(400)

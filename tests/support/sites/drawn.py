@@ -178,10 +178,18 @@ class Kind:
 
 
 _ID = re.compile(r"[?&]sid=[0-9a-f]+")
+_VERSION = re.compile(r"/v([0-9]+)(/.*)", re.DOTALL)
+_OTHER_IN_VERSION = 0.05
+"""Share of the pages that a version does not have, and of those that say more in a version."""
 
 
 def _with_new_id(target: str) -> str:
     return f"{target}{'&' if '?' in target else '?'}sid={uuid4().hex}"
+
+
+def _of_version(target: str, version: int) -> str:
+    """A link of a page in a version. The first pages of versions link to each other."""
+    return f"/v{version}{target}" if version and not _VERSION.fullmatch(target) else target
 
 
 def _without_id(target: str) -> str:
@@ -190,7 +198,8 @@ def _without_id(target: str) -> str:
 
 class _Page(NamedTuple):
     heading: str
-    parts: str
+    own: str
+    common: str
     key: str | None
     links: dict[str, str]
     noise: str | None
@@ -200,17 +209,19 @@ class Drawn(MadeSite):
     """A site that is drawn with a seed; it has an end.
 
     ``new_ids``: each link of each answer has a new session id, so that there are endlessly many URLs.
+    ``versions``: so many of the whole site, of which all but the first have a directory. A few pages are
+    missing in a version, others say more there.
     ``keeps``: the spider keeps an item by itself until it has read the pages below, in this order
     (:class:`tests.support.sites.spiders.KeepingSpider`). A header has the number of what a page shows.
     """
 
     spider = "url"
 
-    def __init__(self, seed: int, *, new_ids: bool = False, keeps: str = "") -> None:
+    def __init__(self, seed: int, *, new_ids: bool = False, versions: int = 1, keeps: str = "") -> None:
         super().__init__()
         if keeps:
             self.spider, self.arguments = "keeping", {"order": keeps}
-        self._new_ids = new_ids
+        self._new_ids, self._versions = new_ids, versions
         draw = random.Random(seed)
         self.kinds = [Kind.drawn(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
         self.breadth_first = draw.random() < 0.5
@@ -221,15 +232,17 @@ class Drawn(MadeSite):
         links: dict[str, str] = {}
         for number, kind in enumerate(self.kinds):
             links |= self._add(kind, f"{kind.name}{number}")
-        self._pages["/"] = _Page("Home", f"<p>{prose(f'home {seed}', 60)}</p>", "home", links, None)
-        self.keys = frozenset(shown.key for shown in self._pages.values() if shown.key is not None)
+        links |= {f"/v{version}/": "Another version" for version in range(1, versions)}
+        self._pages["/"] = _Page("Home", f"<p>{prose(f'home {seed}', 60)}</p>", "", "home", links, None)
+        shown_in = (self._key(shown, at) for shown in self._pages.values() for at in range(versions))
+        self.keys = frozenset(key for key in shown_in if key is not None)
         self._numbered = sorted(self.keys)
         self._numbers = {key: number for number, key in enumerate(self._numbered)}
 
     def key_of(self, target: str) -> str | None:
         """What the page at a path with its query shows."""
-        target = _without_id(target)
-        return self._pages[target].key if target in self._pages else None
+        version, target = self._in_version(target)
+        return self._key(self._pages[target], version) if target in self._pages else None
 
     def keys_of(self, item: dict[str, Any]) -> set[str | None]:
         """What the pages show that an item was made of."""
@@ -238,21 +251,42 @@ class Drawn(MadeSite):
         return {self.key_of(urlsplit(item["url"])._replace(scheme="", netloc="").geturl())}
 
     def answer(self, ask: Ask) -> Answer:
-        shown = self._pages.get(_without_id(ask.target))
+        version, target = self._in_version(ask.target)
+        shown = self._pages.get(target)
         if shown is None:
             return NOT_FOUND
         self._answers += 1
         noise = NOISE[shown.noise](self._answers) if shown.noise else ""
-        targets = {**shown.links, "/": "Home"}
+        key = self._key(shown, version)
+        own = "<p>Not in this version.</p>" if shown.key is not None and key is None else shown.own
+        if key != shown.key and key is not None:
+            own += OWN["sentence"](random.Random(key))
+        targets = {_of_version(to, version): text for to, text in {**shown.links, "/": "Home"}.items()}
         if self._new_ids:
             targets = {_with_new_id(to): text for to, text in targets.items()}
         links = {html.escape(to): text for to, text in targets.items()}
         made = page(
-            shown.heading, f"<div>{self._frame}</div>", shown.parts + noise, key=shown.key, links=links
+            shown.heading, f"<div>{self._frame}</div>", own + shown.common + noise, key=key, links=links
         )
-        if shown.key is None:
+        if key is None:
             return made
-        return replace(made, headers={**made.headers, "X-Page": str(self._numbers[shown.key])})
+        return replace(made, headers={**made.headers, "X-Page": str(self._numbers[key])})
+
+    def _in_version(self, target: str) -> tuple[int, str]:
+        """The version of a page, and its path with its query in the first version."""
+        found = _VERSION.fullmatch(target := _without_id(target))
+        if found is None or not 0 < int(found[1]) < self._versions:
+            return 0, target
+        return int(found[1]), found[2]
+
+    def _key(self, shown: _Page, version: int) -> str | None:
+        """What a page shows in a version; None: it is missing there, or shows nothing of its own."""
+        if shown.key is None or self._versions == 1 or shown.key == "home":
+            return shown.key
+        drawn = random.Random(_digest(self._seed, shown.key, "in version", version)).random()
+        if drawn < _OTHER_IN_VERSION:
+            return None
+        return f"{shown.key} {version}" if drawn < 2 * _OTHER_IN_VERSION and version else shown.key
 
     def _add(self, kind: Kind, base: str, above: str | None = None) -> dict[str, str]:
         """Add the pages of a kind; returns the links that lead to them."""
@@ -273,7 +307,8 @@ class Drawn(MadeSite):
                 else OWN[kind.own](random.Random(_digest(self._seed, base, at)))
             )
             heading = f"{kind.name.title()}{f' {at}' if kind.is_counted and not is_removed else ''}"
-            shown = _Page(heading, own + common, None if is_removed else f"{base} {at}", links, kind.noise)
+            key = None if is_removed else f"{base} {at}"
+            shown = _Page(heading, own, common, key, links, kind.noise)
             self._pages |= dict.fromkeys([target, *views], shown)
         entries = {targets[at]: "To this" for at in graph.entries}
         return self._add_lists(kind, base, list(entries)) if kind.on_a_list else entries
@@ -285,7 +320,7 @@ class Drawn(MadeSite):
             listed = targets[at * kind.on_a_list : (at + 1) * kind.on_a_list]
             beside = lists[max(0, at - 2) : at + 3]
             links = {**dict.fromkeys(listed, kind.name), **dict.fromkeys(beside, "A list")}
-            self._pages[address] = _Page(f"All of {kind.name}", "", None, links, kind.noise)
+            self._pages[address] = _Page(f"All of {kind.name}", "", "", None, links, kind.noise)
         return {lists[0]: "All"}
 
     def _is_removed(self, kind: Kind, base: str, at: int) -> bool:
