@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import mmh3
 
-from neardup.urls.rules import Slot
+from neardup.urls.rules import Rule, Slot
 
 if TYPE_CHECKING:
     from neardup.urls.leads import Leads
-    from neardup.urls.rules import Prediction, Rule
+    from neardup.urls.rules import Prediction
 
 DROPPED_FROM = 0.98
 """Least probability of a request that is dropped."""
@@ -23,6 +24,12 @@ NEVER_DROPPED = frozenset({Slot.SEGMENT, Slot.SUBSTITUTION, Slot.TRAP})
 A trap may have a way out.
 """
 
+_VERSION = re.compile(r"[a-z]{0,8}[-_.]?[0-9][0-9._-]*|[a-z]{2}(?:[-_][a-z]{2,4})?", re.IGNORECASE)
+"""A segment that may be missing, and names a version or a language: its pages are nearly copies, too."""
+
+_EXTRA = f"{Slot.EXTRA}:"
+"""Before such a segment in a rule about several slots at once."""
+
 DROPPED_UNTIL = 0.8
 """Least probability, and least lower bound, with which a dropped request is not made after all."""
 
@@ -32,7 +39,26 @@ EXPLORED = 20
 
 def may_drop(prediction: Prediction, leads: Leads) -> bool:
     """Whether a prediction, and what was read of such copies, are enough to drop a request."""
-    return prediction.is_known and is_sure(prediction) and leads.leads_nowhere(prediction.rule)
+    return (
+        prediction.is_known
+        and is_sure(prediction)
+        and not names_a_version(prediction.rule)
+        and leads.leads_nowhere(prediction.rule)
+    )
+
+
+def names_a_version(rule: Rule) -> bool:
+    """Whether a rule says that the segment of a version or a language may as well be missing.
+
+    >>> [names_a_version(Rule("a.example", Slot.EXTRA, name)) for name in ("v2", "3.10", "de-AT", "print")]
+    [True, True, True, False]
+    >>> names_a_version(Rule("a.example", Slot.TOGETHER, "parameter:sid extra:v2"))
+    True
+    """
+    if rule.slot is Slot.EXTRA:
+        return _VERSION.fullmatch(rule.value) is not None
+    extra = [name.removeprefix(_EXTRA) for name in rule.value.split() if name.startswith(_EXTRA)]
+    return rule.slot is Slot.TOGETHER and any(map(_VERSION.fullmatch, extra))
 
 
 def is_still_sure(prediction: Prediction, leads: Leads) -> bool:
