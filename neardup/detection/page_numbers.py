@@ -99,10 +99,8 @@ class Said:
         ('it', 'is', '10', '', 'now')
         """
         said = list(self.words)
-        for row in self._rows() if made_up else ():
-            for index, before, after in _places_in(row, self.words):
-                if before in made_up or after in made_up:
-                    said[index] = ""
+        for index in self._at(made_up):
+            said[index] = ""
         return tuple(said)
 
     def dated(self, made_up: Collection[Place]) -> set[int]:
@@ -110,16 +108,10 @@ class Said:
 
         A row of numbers that counts up has the days of a month, with the numbers of the weeks between.
         """
-        dated = set(self._in_dates())
+        dated = {*self._in_dates(), *self._at(made_up)}
         for row in self._rows():
             if _counts_up([self.words[index] for index in row]):
                 dated.update(row)
-            elif made_up:
-                dated.update(
-                    index
-                    for index, before, after in _places_in(row, self.words)
-                    if before in made_up or after in made_up
-                )
         return dated
 
     def numbers_but(self, dated: Collection[int]) -> list[int]:
@@ -157,6 +149,13 @@ class Said:
     def _rows(self) -> Iterator[list[int]]:
         """The indices of the numbers, by rows without another word between."""
         return _in_rows([index for index in self._told if self.words[index] in self.numbers])
+
+    def _at(self, places: Collection[Place]) -> Iterator[int]:
+        """The indices of the numbers that stand in one of these places."""
+        for row in self._rows() if places else ():
+            for index, before, after in _places_in(row, self.words):
+                if before in places or after in places:
+                    yield index
 
     def _in_dates(self) -> Iterator[int]:
         """The indices of the numbers that are years, or stand beside a year or a month, with a number between

@@ -136,9 +136,9 @@ class Policy:
             self.drops_items(verdict, response)
             and not verdict.follow
             and _OPEN_IN_BROWSER not in response.meta
+            and self.callbacks.read_pages_alone(response.request)
         )
-        reads_alone = self.callbacks.read_pages_alone(response.request)
-        if skips and reads_alone and not self.had.leads_on(response):
+        if skips and not self.had.leads_on(response):
             if not self._is_asked_again(response):
                 return True
             self.keep(response)

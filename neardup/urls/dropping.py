@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import mmh3
 
 from neardup.urls.rules import Rule, Slot
+from neardup.urls.slots import names_of
 
 if TYPE_CHECKING:
     from neardup.urls.leads import Leads
@@ -24,11 +25,10 @@ NEVER_DROPPED = frozenset({Slot.SEGMENT, Slot.SUBSTITUTION, Slot.TRAP})
 A trap may have a way out.
 """
 
-_VERSION = re.compile(r"[a-z]{0,8}[-_.]?[0-9][0-9._-]*|[a-z]{2}(?:[-_][a-z]{2,4})?", re.IGNORECASE)
+_VERSION = re.compile(
+    rf"{Slot.EXTRA}:(?:[a-z]{{0,8}}[-_.]?[0-9][0-9._-]*|[a-z]{{2}}(?:[-_][a-z]{{2,4}})?)", re.IGNORECASE
+)
 """A segment that may be missing, and names a version or a language: its pages are nearly copies, too."""
-
-_EXTRA = f"{Slot.EXTRA}:"
-"""Before such a segment in a rule about several slots at once."""
 
 DROPPED_UNTIL = 0.8
 """Least probability, and least lower bound, with which a dropped request is not made after all."""
@@ -55,10 +55,7 @@ def names_a_version(rule: Rule) -> bool:
     >>> names_a_version(Rule("a.example", Slot.TOGETHER, "parameter:sid extra:v2"))
     True
     """
-    if rule.slot is Slot.EXTRA:
-        return _VERSION.fullmatch(rule.value) is not None
-    extra = [name.removeprefix(_EXTRA) for name in rule.value.split() if name.startswith(_EXTRA)]
-    return rule.slot is Slot.TOGETHER and any(map(_VERSION.fullmatch, extra))
+    return any(map(_VERSION.fullmatch, names_of(rule).split(" ")))
 
 
 def is_still_sure(prediction: Prediction, leads: Leads) -> bool:

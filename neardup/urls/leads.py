@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import mmh3
 
-from neardup.urls.rules import Slot
-from neardup.urls.slots import together_name
+from neardup.urls.slots import names_of
 from neardup.urls.tally import Tallies, Tally, wilson_lower
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Leads:
         """Pairs of tallies: of the copies that led nowhere, and of the sure ones. The first pair is of all
         that a rule is about. Those of each part follow, if there are several.
         """
-        whole = rule.value if rule.slot is Slot.TOGETHER else together_name((rule.slot, rule.value))
+        whole = names_of(rule)
         parts = whole.split(" ")
         keys = [(rule.host, name) for name in (whole, *(parts if len(parts) > 1 else ()))]
         return [(self._nowhere.of(key), self._sure.of(key)) for key in keys]

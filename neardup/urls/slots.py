@@ -28,6 +28,8 @@ from neardup.urls.substitutions import around, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from neardup.urls.rules import Rule
+
 Context = tuple[Slot, str, str]
 """A rule without its host: slot, value, context."""
 
@@ -130,6 +132,11 @@ def together_name(component: Component) -> str:
     """How a slot is named among several that are applied together."""
     slot, value = component
     return slot if slot is Slot.HOST else f"{slot}:{value}"
+
+
+def names_of(rule: Rule) -> str:
+    """The slots that a rule is about, as :func:`together_name` names them, with spaces between."""
+    return rule.value if rule.slot is Slot.TOGETHER else together_name((rule.slot, rule.value))
 
 
 def places(parts: Parts, left: Reduced, substitutions: Iterable[str] = ()) -> Iterator[Place]:

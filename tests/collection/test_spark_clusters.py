@@ -115,13 +115,13 @@ def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) ->
         assert made[0] == made[1] == made[2]
 
 
-def test_result_within_a_scope_is_that_of_plain_python(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", _SERVERS)
+def test_result_within_a_scope_is_that_of_plain_python(name: str, tmp_path: Path) -> None:
     rows, choice = hosted(page_rows()), clusters.Choice(CHOICE.rule, scope="domain")
     for folder in ("c", "oracle"):
         write_collection(tmp_path / folder, rows)
     collection = open_collection(tmp_path / "c")
-    # The quicker of the two: what a scope adds is the same SQL on both.
-    with server("sail", tmp_path) as (url, _):
+    with server(name, tmp_path) as (url, _):
         engine = Spark(clusters.job_folder(collection, choice), url)
         with closing(engine):
             clusters.write(clusters.find(collection, engine, choice), collection)
