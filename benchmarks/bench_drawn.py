@@ -1,13 +1,14 @@
 """What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
 
 Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop,skip,predict] [--crawls 1]
-[--new-ids] [--versions 3] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each site is
-served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one database. The
-last crawl counts. A row tells how many pages say something of their own, and how many of these were not
-fetched. It tells, too, of how many of them no item came. Below stand the sites where something was lost.
-``predict`` sets ``NEARDUP_PREDICT`` to ``drop``. ``--new-ids`` gives each link of each answer a new session
-id, so that no site has an end. ``--versions`` serves each site in so many, as a manual is. With ``--keeps``,
-the spider keeps an item by itself until it has read the parts of its page.
+[--new-ids] [--versions 3] [--beside] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each
+site is served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one
+database. The last crawl counts. A row tells how many pages say something of their own, and how many of these
+were not fetched. It tells, too, of how many of them no item came. Below stand the sites where something was
+lost. ``predict`` sets ``NEARDUP_PREDICT`` to ``drop``. ``--new-ids`` gives each link of each answer a new
+session id, so that no site has an end. ``--versions`` serves each site in so many, as a manual is. With
+``--beside``, no words and numbers that are shown tell pages apart, but videos, files, data and the like. With
+``--keeps``, the spider keeps an item by itself until it has read the parts of its page.
 
 The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 """
@@ -77,6 +78,7 @@ def main() -> None:
     parser.add_argument("--crawls", type=int, default=1, help="of each site, on one database")
     parser.add_argument("--new-ids", action="store_true", help="a new session id in each link")
     parser.add_argument("--versions", type=int, default=1, help="of each site, in a directory each")
+    parser.add_argument("--beside", action="store_true", help="pages told apart by what is not shown as text")
     parser.add_argument("--keeps", default="", choices=("chain", "together"), help="the order of parts")
     arguments = parser.parse_args()
     actions = arguments.actions.split(",")
@@ -85,6 +87,7 @@ def main() -> None:
     command += f" --actions {arguments.actions} --crawls {arguments.crawls}"
     command += " --new-ids" if arguments.new_ids else ""
     command += f" --versions {arguments.versions}" if arguments.versions > 1 else ""
+    command += " --beside" if arguments.beside else ""
     command += f" --keeps {arguments.keeps}" if arguments.keeps else ""
     print("# Sites that are drawn at random\n")
     print("\n".join(header(command, n=f"{len(seeds)} sites", recall="0.98 asked")))
@@ -98,6 +101,7 @@ def main() -> None:
                 seed,
                 new_ids=arguments.new_ids,
                 versions=arguments.versions,
+                beside=arguments.beside,
                 keeps=arguments.keeps,
             )
             for action in actions:
@@ -109,7 +113,7 @@ def main() -> None:
                 )
                 if lost.no_item or lost.end != "finished":
                     missing = ", ".join(sorted(lost.no_item)[:5])
-                    told.append(f"{seed}, {action}: {missing} of {Drawn(seed).kinds}")
+                    told.append(f"{seed}, {action}: {missing} of {make().kinds}")
                     failed |= action == "default"
     for text in told:
         print(f"\n{text}")

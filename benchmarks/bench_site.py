@@ -35,7 +35,7 @@ from benchmarks.bench_latency import table
 from benchmarks.bench_sites import BREADTH_FIRST
 from benchmarks.provenance import give, header
 from neardup.text.beside import data
-from neardup.text.media import media_names
+from neardup.text.media import of_media
 from tests.support.crawling import crawl
 
 if TYPE_CHECKING:
@@ -75,11 +75,12 @@ class SiteSpider(scrapy.Spider):
     def parse(self, response: Response, **_: Any) -> Iterator[Any]:
         if not isinstance(response, scrapy.http.HtmlResponse):
             return
+        root = response.selector.root
         made = self.crawler.stats.get_value("downloader/request_count")
         yield {
             "url": response.url,
             "main": self._main_text(response),
-            "beside": sorted({*media_names(response.selector.root), *data(response.selector.root)}),
+            "beside": sorted({*of_media(response.url, root).names, *data(root)}),
             "requests": made,
         }
         yield from (scrapy.Request(link.url) for link in self._links.extract_links(response))

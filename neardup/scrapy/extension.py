@@ -121,10 +121,11 @@ class NearDuplicates:
         if action.drops or self.predictions.predict is Predict.DROP:
             callbacks = self.policy.callbacks = Callbacks()
             self.predictions.completes_item = callbacks.complete_items
-        if action.drops:
-            self.policy.had = Had(self.predictions.expects_copy, self.text)
         self.predictions.weighs_copies |= action is Action.SKIP
-        self._told_apart = ToldApart() if action.drops or self.predictions.weighs_copies else None
+        compares = action.drops or self.predictions.weighs_copies
+        if compares:
+            self.policy.had = Had(self.predictions.expects_copy, self.text)
+        self._told_apart = ToldApart() if compares else None
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
         self._ips = HostIpRecord(recorder)
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
@@ -192,6 +193,7 @@ class NearDuplicates:
         """
         assert response.request is not None
         is_apart = self._told_apart is not None and verdict.canonical_id in self._told_apart
+        is_apart = is_apart or self.policy.has_more(response)
         copy = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
         if copy.in_question is not None and isinstance(response, HtmlResponse):
             self.look_ahead.ask_for_values(response, copy.in_question, self._settle)

@@ -13,7 +13,7 @@ from neardup.detection.rule import Evidence
 from neardup.text.amounts import amounts
 from neardup.text.anchors import anchor_texts, links
 from neardup.text.beside import beside, data, title, written_addresses
-from neardup.text.media import words_not_shown
+from neardup.text.media import not_shown, symbols
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -63,19 +63,23 @@ class Had:
         root = response.selector.root
         names = beside(response.url, root, links(response.url, root), _requested(response))
         told = {f"title {title(root)}", *(f"data {each}" for each in data(root))}
-        told.update(f"word {each}" for each in words_not_shown(response.url, root))
+        words, numbers = not_shown(response.url, root)
+        told.update(f"word {each}" for each in words)
+        told.update(f"number {each}" for each in numbers)
         told.update(f"anchor {each}" for each in anchor_texts(root))
-        told.update(f"amount {each}" for each in amounts(self._text(response)))
+        text = self._text(response)
+        told.update(f"amount {each}" for each in amounts(text))
+        told.update(f"symbol {each}" for each in symbols(text))
         told.update(f"address {each}" for each in written_addresses(response.url, root))
         return Content(frozenset(names), frozenset(told))
 
     def has_more(self, content: Content, verdict: Verdict) -> bool:
         """Whether a page has something beside its text that no page of its cluster had; from now on one has.
 
-        Media, files, the title, data for scripts and words that are not shown count. The texts of anchors do,
-        too: of a list of a hundred rows, one row may be another. So do amounts: adverts of one text may
-        differ in a price. So do addresses that are written out, which are no part of a text. If
-        people have said that the page is a copy, only media and files count.
+        Media, files, the title, data for scripts, words and numbers that are not shown, and symbols count.
+        The texts of anchors do, too: of a list of a hundred rows, one row may be another. So do amounts:
+        adverts of one text may differ in a price. So do addresses that are written out, which are no part of
+        a text. If people have said that the page is a copy, only media and files count.
         """
         has_more = self._new(self._names, self._of_cluster(verdict, content.names))
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))

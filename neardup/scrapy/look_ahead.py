@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +19,7 @@ from neardup.errors import PageTooLarge
 from neardup.scrapy.links import CLUSTER, OUT_OF
 from neardup.scrapy.probes import META_KEPT, META_OF_PROBE
 from neardup.text.anchors import links
-from neardup.text.media import SHOWN, addresses, media_names, words_not_shown
+from neardup.text.media import not_shown, of_media, symbols
 from neardup.text.words import words
 from neardup.urls.counting import further_on
 from neardup.urls.parts import is_opaque, parts_of, url_shape
@@ -59,18 +57,14 @@ _MOST_LASTING = 100
 _ASKED_AGAIN = (2.0, 61.0)
 """Seconds after which a page whose numbers have lasted is asked for again: a clock may show no seconds."""
 
+_TIMES_ASKED = 2
+"""Times that a page is asked for again, at most, to see whether what it has of its own lasts."""
+
 _NOT_THERE = {400, 404, 410, 500}
 """Statuses by which sites say that they have no such page. Others say that they do not like the crawl."""
 
 _MOST_NAMES = 500_000
 """Names, words and numbers that are remembered, some 50 MB. When there are more, all are forgotten."""
-
-_DIGITS = re.compile(r"[0-9]{3,}")
-
-_NUMBER = re.compile(
-    r"(?<![0-9A-Za-z])(?!(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-3][0-9])?(?![0-9]))[0-9]{3,9}(?![0-9A-Za-z])"
-)
-"""A number that is no day of a month, no date or time, and no part of a token."""
 
 
 class _OfNumbers(NamedTuple):
@@ -82,6 +76,15 @@ class _OfNumbers(NamedTuple):
     numbers: Numbers
     when: float
     age: float = 0.0
+
+
+class Shown(NamedTuple):
+    """What a page has beside its text."""
+
+    names: set[str]
+    numbers: set[str]
+    is_whole: bool = False
+    """Whether what is not shown is among these."""
 
 
 class _OfOnePage(NamedTuple):
@@ -106,11 +109,15 @@ class _Own:
     lasts: bool = False
     """Whether a page had the same when it was asked for once more."""
 
-    def note(self, response: Response, found: set[str], *, tells: bool) -> int:
-        """Take note of what was read of a page; how much is new. Only pages that tell something count."""
+    def note(self, response: Response, found: set[str], *, tells: bool, is_first: bool) -> int:
+        """Take note of what was read of a page; how much is new. Only pages that tell something count. Of the
+        first page that is read whole, nobody knows what other pages have as well.
+        """
         own = found - self.met
         self.seen += tells
-        if own and response.request is not None:
+        if is_first:
+            self.met |= own
+        elif own and response.request is not None:
             self.last = _OfOnePage(response.request, own)
             self.pages += tells
             self.met |= own
@@ -155,6 +162,8 @@ class _Pages:
     by_shape: OrderedDict[str, _Kind] = field(default_factory=OrderedDict)
     news: int = 0
     """Pages that were new when the last page was read."""
+    is_read_whole: bool = False
+    """Whether of a page was read what is not shown."""
 
     @property
     def kinds(self) -> tuple[_Own, _Own]:
@@ -216,12 +225,12 @@ class LookAhead:
         self._names = 0
         self._lasting: deque[_OfNumbers] = deque(maxlen=_MOST_LASTING)
 
-    def shown(self, response: Response) -> set[str]:
+    def shown(self, response: Response) -> Shown:
         """What a page has beside its text, if a link of a duplicate led to it."""
         cluster = response.meta.get(CLUSTER)
-        return set() if cluster is None else self._shown(cluster, response)
+        return Shown(set(), set()) if cluster is None else self._shown(cluster, response)
 
-    def read(self, response: Response, shown: set[str], *, tells: bool) -> None:
+    def read(self, response: Response, shown: Shown, *, tells: bool) -> None:
         """Take note of a page, if a link of a duplicate led to it.
 
         ``tells``: the page says something about whether its cluster ends.
@@ -230,7 +239,9 @@ class LookAhead:
         if cluster is None:
             return
         if cluster not in self._pages:
-            self._pages[cluster] = _Pages(_Own(partial(self._shown, cluster)), _Own(self._numbers))
+            names = _Own(lambda response: self._shown(cluster, response).names)
+            numbers = _Own(lambda response: self._shown(cluster, response).numbers)
+            self._pages[cluster] = _Pages(names, numbers)
         pages = self._pages[cluster]
         self._pages.move_to_end(cluster)
         if len(self._pages) > _MOST_CLUSTERS:
@@ -239,8 +250,10 @@ class LookAhead:
             pages.news = news
             pages.begin_anew()
         pages.note_url(response.url, response.meta.get(OUT_OF, ""))
-        for own, found in ((pages.names, shown), (pages.numbers, self._numbers(response))):
-            self._names += own.note(response, found, tells=tells)
+        is_first = shown.is_whole and not pages.is_read_whole
+        pages.is_read_whole |= shown.is_whole
+        for own, found in zip(pages.kinds, shown[:2], strict=True):
+            self._names += own.note(response, found, tells=tells, is_first=is_first)
         if self._names > _MOST_NAMES:
             self._names = 0
             for forgotten in self._pages.values():
@@ -378,7 +391,7 @@ class LookAhead:
             if page is None:
                 return False
             of_page = [word for word in words(self._text(page)) if word not in values]
-            said.append({*pairwise(of_page), *of_page, *media_names(page.selector.root)})
+            said.append({*pairwise(of_page), *of_page, *of_media(page.url, page.selector.root).names})
         return said[0] & said[2] <= said[1]
 
     async def _answer(self, url: str, like: Request | None) -> Response | None:
@@ -399,11 +412,22 @@ class LookAhead:
         return found if isinstance(found, HtmlResponse) and 200 <= found.status < 300 else None
 
     async def _has_again(self, own: _Own) -> bool:
-        """Whether the last page with something of its own has most of it when asked for once more."""
+        """Whether the last page with something of its own has it when asked for once more: most of it, or
+        some of it twice. Some of it may be made up, and some of what is drawn by lot comes again by chance.
+        """
         assert own.last is not None
         request, names = own.last
-        found = await self._answer(request.url, request)
-        return found is not None and 2 * len(names & own.read(found)) > len(names)
+        lasting = names
+        for _ in range(_TIMES_ASKED):
+            found = await self._answer(request.url, request)
+            if found is None:
+                return False
+            lasting = lasting & own.read(found)
+            if 2 * len(lasting) > len(names):
+                return True
+            if not lasting:
+                return False
+        return True
 
     async def _says_again(self, cluster: int, doubted: OwnWords, like: Response) -> bool:
         """Whether a page says something that only that page has said, when it is asked for once more.
@@ -418,26 +442,20 @@ class LookAhead:
     def _text(self, response: HtmlResponse) -> str:
         return self._detector.reader.visible_text(response.url, response.selector.root)
 
-    def _shown(self, cluster: int, response: Response) -> set[str]:
-        """The names of a page's media and, of a cluster that nears its end, the words that are not shown.
+    def _shown(self, cluster: int, response: Response) -> Shown:
+        """Names and numbers of a page's media and, of a cluster that nears its end, symbols and what is not
+        shown.
 
-        To find such words takes as long as all else that is done about a page.
+        To find what is not shown takes as long as all else that is done about a page.
         """
         if not isinstance(response, HtmlResponse):
-            return set()
+            return Shown(set(), set())
         root = response.selector.root
-        names = media_names(root)
-        return names | words_not_shown(response.url, root) if self._endless.nears_end(cluster) else names
-
-    def _numbers(self, response: Response) -> set[str]:
-        """The numbers of a page's scripts and of the names of its media, without those of its URL."""
-        if not isinstance(response, HtmlResponse):
-            return set()
-        root = response.selector.root
-        media = " ".join(address.partition("?")[0] for address in addresses(root, SHOWN))
-        scripts = " ".join(script.text or "" for script in root.iter("script"))
-        found = {*_DIGITS.findall(media), *_NUMBER.findall(scripts)}
-        return found.difference(_DIGITS.findall(response.url))
+        names, numbers = of_media(response.url, root)
+        if not self._endless.nears_end(cluster):
+            return Shown(names, numbers)
+        words, more = not_shown(response.url, root)
+        return Shown(names | words | symbols(self._text(response)), numbers | more, is_whole=True)
 
     async def _ends(self, further: list[list[Further]], cluster: int, like: Request | None) -> list[Further]:
         """Of each kind of pages, the first place that shows an end.

@@ -53,10 +53,11 @@ class Policy:
         self.action = action
         self.links = Links(crawler, action, EndlessWatch(endless_after))
         self.had: Had | None = None
-        """What the crawl has had beside texts; set if items are dropped."""
+        """What the crawl has had beside texts; set if items are dropped, or requests by what is learned."""
         self.callbacks: Callbacks | None = None
         """What the crawl has had of callbacks; set if items are dropped, or requests by what is learned."""
         self._kept: WeakSet[Response] = WeakSet()
+        self._with_more: WeakSet[Response] = WeakSet()
         self._contents: WeakKeyDictionary[Response, Content] = WeakKeyDictionary()
         self._holders: WeakKeyDictionary[Response, int] = WeakKeyDictionary()
         """Pages that had all that a duplicate has."""
@@ -77,6 +78,8 @@ class Policy:
         if holder is not None and verdict.is_duplicate:
             self._holders[response] = holder
         has_more = self.had.has_more(content, verdict)
+        if has_more:
+            self._with_more.add(response)
         values = [] if request is None else values_carried(request)
         would_be_dropped = not has_more and self.drops_items(verdict, response)
         if values and would_be_dropped:
@@ -88,6 +91,10 @@ class Policy:
             )
         if has_more or values or (request is not None and not _can_be_repeated(request)):
             self.keep(response)
+
+    def has_more(self, response: Response) -> bool:
+        """Whether a page that was looked at has something beside its text that no page of its cluster had."""
+        return response in self._with_more
 
     def tell_kept(self, message: str, url: str, what: Iterable[str]) -> None:
         """Log why a duplicate keeps items, once for each reason."""

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from neardup.address import host_of, is_web, may_be_one_site
-from neardup.text.media import addresses
+from neardup.text.media import FILE, addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lxml import etree
-
-_MEDIA = ("img", "source", "video", "audio", "embed", "iframe", "object", "input")
 
 _PREVIEWS = frozenset(
     {
@@ -27,9 +25,6 @@ _PREVIEWS = frozenset(
         "og:video:url", "twitter:image", "twitter:image:src",
     }
 )  # fmt: skip
-
-_FILE = re.compile(r"\.(?!(?:x?html?|php\d?|aspx?|jspx?|cgi|do)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
-"""The ending of a name that is no page's."""
 
 _TIME = re.compile(r"(?<![0-9])[0-9]{10}(?=(?:[0-9]{3})?(?![0-9]))[0-9]*")
 """What may be a Unix time, in seconds or milliseconds."""
@@ -71,7 +66,7 @@ def beside(url: str, root: etree._Element, links: Iterable[str], requested: floa
     >>> sorted(beside("http://a.example/17", etree.HTML(page), ["http://b.example/17.zip"]))
     ['17.zip', 'photos/17.jpg']
     """
-    named = (*addresses(root, _MEDIA), *_previews(root))
+    named = (*addresses(root), *_previews(root))
     return {*(_name(address, url, requested) for address in named), *_of_links(host_of(url), links)}
 
 
@@ -134,7 +129,7 @@ def _linked_data(text: str) -> str:
 def _file_of(address: re.Match[str]) -> str:
     """The file that an address names, such as an image; "" if it is that of a page."""
     name = _NO_PATH.sub("", address[0]).rpartition("/")[2]
-    return name if _FILE.search(name) else ""
+    return name if FILE.search(name) else ""
 
 
 def _previews(root: etree._Element) -> Iterator[str]:
@@ -149,7 +144,7 @@ def _previews(root: etree._Element) -> Iterator[str]:
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:
     for link in links:
         bare, _, query = link.partition("?")
-        if _FILE.search(bare.rpartition("/")[2]):
+        if FILE.search(bare.rpartition("/")[2]):
             yield _name(link)
         elif not query and is_web(link) and host_of(link) != host:
             yield link  # links to share a page have a query
@@ -163,7 +158,7 @@ def _name(address: str, base: str = "", requested: float = 0.0) -> str:
     except ValueError:
         return address
     name = "/".join(parts.path.split("/")[-_NAMES:]).lstrip("/")
-    if _FILE.search(name):
+    if FILE.search(name):
         return name
     return f"{name}?{_TIME.sub(lambda found: _unless_of(requested, found[0]), parts.query)}"
 

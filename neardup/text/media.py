@@ -1,21 +1,28 @@
-"""What a page has beside its visible text: the names of its media, and words that are not shown."""
+"""What a page has beside the words of its text: names of media and files, what is not shown, and symbols."""
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
+import mmh3
 from lxml import etree
 
 from neardup.address import host_of
+from neardup.text.anchors import anchors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-SHOWN = ("img", "source", "video", "audio")
-"""Elements whose media stand on the page itself."""
+_SHOWN = ("img", "source", "video", "audio", "embed", "iframe", "frame", "object", "input")
+"""Elements whose media stand on the page itself. Of ``input``, only images do."""
+
+FILE = re.compile(
+    r"\.(?!(?:[sx]?html?|php\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE
+)
+"""The ending of a name that is no page's."""
 
 _SOURCES = ("src", "data-src", "data-original", "poster", "data")
 _SETS = ("srcset", "data-srcset")
@@ -40,6 +47,7 @@ _ATTRIBUTES = etree.XPath(
     " | descendant-or-self::*[contains(name(), '-')]/@*",
     smart_strings=False,
 )
+_NAMED = etree.XPath("descendant-or-self::*/@class | descendant-or-self::*/@id", smart_strings=False)
 _LINKS_WITH_SCHEME = etree.XPath("descendant-or-self::*/@href[contains(., ':')]", smart_strings=False)
 
 _NOT_SHOWN = ("annotation", "canvas", "datalist", "noscript", "option", "svg", "template", "text", "title")
@@ -47,26 +55,70 @@ _CHUNK = re.compile(r"""[^\s"'`:;,.{}()\[\]<>=/&?#|+@%_-]{3,}""")
 _VALUE = re.compile(r"[^/?&=;#]{4,}")
 """A part of a URL that may be a session id."""
 
+_HELD = "data:"
+_NUMBERED = ("geo:", "magnet:", "sms:", "tel:")
+"""Links that say something by numbers."""
+
 _DIGITS = re.compile(r"[0-9]+")
+_MEDIA_NUMBER = re.compile(r"[0-9]{3,}")
+_NUMBER = re.compile(
+    r"(?<![0-9A-Za-z])(?!(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:[0-3][0-9])?(?![0-9]))[0-9]{3,9}(?![0-9A-Za-z])"
+)
+"""A number that is no day of a month, no date or time, and no part of a token."""
+
+_TIME_TAKEN = re.compile(r"(?:time|duration|elapsed)\W{1,4}[0-9.]+", re.IGNORECASE)
+"""How long the server took, as in ``"wgBackendResponseTime":123``."""
+
+_SMALL = re.compile(r"(?<![0-9A-Za-z])[0-9]{1,9}(?![0-9A-Za-z])")
+_APART = "\x00"
+"""Stands between texts, and in none: a parser of HTML knows no such sign."""
+
+_ONE = r"[0-9]++(?:\.[0-9]++)?+"
+_BETWEEN = r"(?:[-\s,;\"']++[A-Za-z]?+[-\s,;\"']*+|[A-Za-z][-\s,;\"']*+)"
+_ROW = re.compile(rf"{_ONE}(?:{_BETWEEN}{_ONE}){{3,}}+")
+"""Numbers in a row, as data of a chart or the path of a drawing has them."""
+
+_YEAR = re.compile(r"(?<![0-9.])(?:19|20)[0-9]{2}(?![0-9.])")
+_SYMBOLS = re.compile(r"(?<!\S)[^\w\s]+(?!\S)")
 
 
-def media_names(root: etree._Element) -> set[str]:
-    """The last parts of the paths of all ``src`` and ``srcset``, without digits.
+class Beside(NamedTuple):
+    """What a page has beside the words of its text: names, or words that are not shown, and numbers."""
 
-    Names that count up, and names made of dates and times, are the same without digits. Digests differ.
+    names: set[str]
+    numbers: set[str]
+
+
+def of_media(url: str, root: etree._Element) -> Beside:
+    """The last parts of the paths of all ``src`` and ``srcset``, and of the files that are linked to, without
+    digits. The query counts where the path names no file. An image that the page holds counts whole.
+
+    Names that count up, and names made of dates and times, are the same without digits. Digests differ. The
+    numbers are those of media, files and scripts. What stands in the URL of the page is left out, as the id
+    of a session.
 
     >>> from lxml import html
-    >>> page = html.fromstring('<p><img src="/i/beach_07.jpg?v=3"><img srcset="/sun.png 2x, /moon.png">')
-    >>> sorted(media_names(page))
-    ['beach_.jpg', 'moon.png', 'sun.png']
+    >>> page = html.fromstring('<img src="/i/beach_07.jpg?v=3"><img srcset="/s/451.png"><a href="/a.pdf">')
+    >>> [sorted(found) for found in of_media("http://a.example/7", page)]
+    [['.png', 'a.pdf', 'beach_.jpg'], ['451']]
     """
-    return set(map(_name, addresses(root, SHOWN))) - {""}
+    own = _values(url)
+    media = list(addresses(root))
+    files = [href for href in anchors(root)[2] if _is_file(href.partition("?")[0])]
+    names = {_name(address, own) for address in (*media, *files)} - {""}
+    parts = [address.partition("?") for address in media if not address.startswith(_HELD)]
+    paths = " ".join(path for path, _, _ in parts)
+    queries = (query for path, _, query in parts if not _is_file(path))
+    scripts = (script.text or "" for script in root.iter("script"))
+    bare = (href.partition("?")[0] for href in files)
+    numbers = {*_MEDIA_NUMBER.findall(paths), *_NUMBER.findall(" ".join((*queries, *bare, *scripts)))}
+    return Beside(names, numbers.difference(_MEDIA_NUMBER.findall(url)))
 
 
-def addresses(root: etree._Element, elements: Iterable[str]) -> Iterator[str]:
-    """What the media elements of these names show, and what styles name: images behind the text."""
+def addresses(root: etree._Element) -> Iterator[str]:
+    """What the media elements of a page show, and what styles name: images behind the text."""
     element: Any
-    for element in root.iter(*elements):
+    for element in root.iter(*_SHOWN):
         if element.tag == "input" and element.get("type") != "image":
             continue
         yield from (value for name in _SOURCES if (value := element.get(name)))
@@ -76,35 +128,66 @@ def addresses(root: etree._Element, elements: Iterable[str]) -> Iterator[str]:
         yield from _STYLED.findall(style)
 
 
-def words_not_shown(url: str, root: etree._Element) -> set[str]:
-    """The words of a page's title, scripts, comments, attributes and hidden elements, and of its links to
-    elsewhere.
+def symbols(text: str) -> set[str]:
+    """What stands by itself in a text and has no letter and no digit.
 
-    Each two words in a row are among them, because names are often made of words that are known one by one.
+    >>> sorted(symbols("A smile: 😀 ++ b+"))
+    ['++', '😀']
+    """
+    return set(_SYMBOLS.findall(text))
 
-    Words have three letters or more, and no digits, as most tokens have. What stands in the URL of the page
-    is left out: a session id tells nothing of the page.
+
+def not_shown(url: str, root: etree._Element) -> Beside:
+    """The words and numbers of a page's title, scripts, attributes and hidden elements, and of its links to
+    elsewhere. Words of comments count as well, and numbers in names of classes and elements. Numbers of JSON
+    do not: :func:`neardup.text.beside.data` tells what counts there.
+
+    Each two words in a row are among the words, because names are often made of words that are known one by
+    one. Words have three letters or more, and no digits, as most tokens have. A telephone number is a name.
+
+    A row of numbers is one number, as a hash, and so are all numbers of attributes together. Both have no
+    year: else each day of a calendar would have its own. How long the server took is left out.
+
+    What stands in the URL of the page is left out: the id of a session tells nothing of the page.
 
     >>> from lxml import html
-    >>> page = html.fromstring('<p data-name="Oak table" data-sid="x7"><a href="mailto:jo@b.example">')
-    >>> sorted(words_not_shown("http://a.example/7", page))
+    >>> page = html.fromstring('<p data-name="Oak table" data-sku="4711"><a href="mailto:jo@b.example">')
+    >>> words, numbers = not_shown("http://a.example/7", page)
+    >>> sorted(words)
     ['example', 'mailto', 'mailto example', 'oak', 'oak table', 'table']
+    >>> min(numbers, key=len)
+    '4711'
     """
-    host = host_of(url)
-    said = cast("list[str]", _ATTRIBUTES(root))
+    attributes = cast("list[str]", _ATTRIBUTES(root))
     for meta in root.iter("meta"):  # noindex on each address of a page but one says nothing of the page
         if (meta.get("name") or "").lower() == "robots" and meta.get("content"):
-            said.remove(str(meta.get("content")))
-    led_to = cast("list[str]", _LINKS_WITH_SCHEME(root))
-    said += (href for href in led_to if host_of(href) != host)
-    said += (each.text or "" for each in root.iter("script", etree.Comment))
+            attributes.remove(str(meta.get("content")))
+    host = host_of(url)
+    elsewhere = [href for href in cast("list[str]", _LINKS_WITH_SCHEME(root)) if host_of(href) != host]
+    said = [*attributes, *elsewhere, *_hidden(root)]
+    scripts = [(script.get("type") or "", script.text or "") for script in root.iter("script")]
+    comments = (comment.text or "" for comment in root.iter(etree.Comment))
+    words = _words("\n".join((*said, *(text for _, text in scripts), *comments)), _values(url))
+    words.update(href for href in elsewhere if href.startswith(_NUMBERED))
+    programs = (text for kind, text in scripts if "json" not in kind)
+    text = _TIME_TAKEN.sub("", _APART.join((*said, *programs, *cast("list[str]", _NAMED(root)))))
+    rows = (" ".join(_SMALL.findall(_APART.join(attributes))), *_ROW.findall(text))
+    numbers = {*_NUMBER.findall(text), *(_hashed(row) for row in rows if row and not _YEAR.search(row))}
+    return Beside(words, numbers.difference(_MEDIA_NUMBER.findall(url)))
+
+
+def _hidden(root: etree._Element) -> Iterator[str]:
+    """The texts of hidden elements."""
     met: set[etree._Element] = set()
     for hidden in root.iter(*_NOT_SHOWN):
         if hidden not in met:
             met.update(hidden.iter(*_NOT_SHOWN))
-            said += map(str, hidden.itertext())
-    text = "\n".join(said)
-    for value in set(_VALUE.findall(unquote(url.partition("//")[2].partition("/")[2]))):
+            yield from map(str, hidden.itertext())
+
+
+def _words(text: str, own: set[str]) -> set[str]:
+    """The words of the lines of a text, and each two in a row, without the values of a URL."""
+    for value in own:
         text = text.replace(value, " ")
     found: set[str] = set()
     for line in text.lower().split("\n"):
@@ -113,9 +196,31 @@ def words_not_shown(url: str, root: etree._Element) -> set[str]:
     return found
 
 
-def _name(source: str) -> str:
+def _values(url: str) -> set[str]:
+    """What stands in a URL and may be the id of a session."""
+    return set(_VALUE.findall(unquote(url.partition("//")[2].partition("/")[2])))
+
+
+def _is_file(path: str) -> bool:
+    return FILE.search(path.rpartition("/")[2]) is not None
+
+
+def _hashed(text: str) -> str:
+    return mmh3.hash_bytes(text.encode("utf-8", "surrogatepass")).hex()
+
+
+def _name(source: str, own: set[str]) -> str:
+    """``own``: values of the URL of the page, which are left out."""
+    if source.startswith(_HELD):
+        return _hashed(source)
     try:
-        path = urlsplit(source).path
+        parts = urlsplit(source)
     except ValueError:
         return ""
-    return _DIGITS.sub("", path.rpartition("/")[2].partition(";")[0])
+    path = parts.path.partition(";")[0]
+    name = path.rpartition("/")[2]
+    if parts.query and not _is_file(path):
+        name += f"?{unquote(parts.query)}"
+    for value in own:
+        name = name.replace(value, "")
+    return _DIGITS.sub("", name)

@@ -74,6 +74,25 @@ def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
     return []
 
 
+def are_neighbours(url: str, other: str) -> bool:
+    """Whether two URLs differ in one number alone, and by one.
+
+    >>> page, others = "http://a.example/?id=9&sort=1", ("id=10&sort=1", "id=11&sort=1", "id=8&sort=2")
+    >>> [are_neighbours(page, f"http://a.example/?{other}") for other in others]
+    [True, False, False]
+    """
+    parts, beside = (_NUMBER.split(each) for each in (url, other))
+    if len(parts) != len(beside):
+        return False
+    differing = [place for place, part in enumerate(parts) if part != beside[place]]
+    # Numbers stand between the other parts.
+    return (
+        len(differing) == 1
+        and differing[0] % 2 == 1
+        and abs(int(parts[differing[0]]) - int(beside[differing[0]])) == 1
+    )
+
+
 def _until_none(
     found: re.Match[str], last: int, step: int, distances: Iterable[int], write: Callable[[int], str]
 ) -> list[Further]:

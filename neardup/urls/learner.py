@@ -300,6 +300,12 @@ class Learner:
         found = _prediction(trap.probability, trap, parts.host, _NO_PARTNERS)
         return best if best is not None and _rank(best) >= _rank(found) else found
 
+    def is_in_cluster(self, url: str, cluster: int | None) -> bool:
+        """Whether a page was observed with this URL, and is in a cluster."""
+        parts = parts_of(url)
+        page = None if parts is None else self._memory.page(page_key(parts))
+        return page is not None and page.cluster == cluster
+
     def makes_up(self, host: str, name: str, *, made_up: bool) -> None:
         """Take note whether a parameter has other values each time that a page of a host is asked for.
 

@@ -18,6 +18,7 @@ from neardup.store.store import Store
 from tests.support.sites import items, spiders
 from tests.support.sites.chains import (
     Album,
+    Beside,
     Drawings,
     Draws,
     Guestbook,
@@ -26,6 +27,7 @@ from tests.support.sites.chains import (
     Strips,
     Washers,
 )
+from tests.support.sites.drawn import BESIDE
 from tests.support.sites.endless import Agenda, BeyondTheLast, Calendar, Visited, clock
 from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
@@ -317,6 +319,7 @@ class TestChains:
             Album,
             Drawings,
             *(pytest.param(partial(Draws, spelling), id=spelling) for spelling in SPELLINGS),
+            *(pytest.param(partial(Beside, shows), id=shows) for shows in BESIDE),
             Guestbook,
             Readings,
             Strips,

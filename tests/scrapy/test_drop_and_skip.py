@@ -146,6 +146,13 @@ class TestPagesOfOneText:
             '<meta property="og:image" content="/preview/{number}.jpg">',
             '<meta property="og:image" content=""><meta itemprop="image" content="/{number}.jpg">',
             '<link rel="image_src" href="/preview/{number}.jpg">',
+            '<b data-sku="47{number}1"></b>',
+            '<b class="thing-47{number}1"></b>',
+            "<script>show(47{number}1)</script>",
+            "<script>plot([3, 1, 4, {number}])</script>",
+            '<svg><path d="M3 1L4 {number}"/></svg>',
+            '<link rel="me" href="https://map.example/?at=47.0{number}45,15.4{number}33">',
+            "<b>&#97{number}2;</b>",
         ],
     )
     def test_numbers_that_are_not_in_the_text(

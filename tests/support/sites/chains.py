@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from itertools import count
 from random import Random
 
+from tests.support.sites.drawn import BESIDE
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
 from tests.support.sites.text import digest, passage, prose
 
@@ -81,6 +82,25 @@ class Drawings(Album):
     def shown(self, number: int) -> tuple[str, ...]:
         name = digest(f"image {number}") if self._lasting else self._made_up()
         return "Drawing", f'<img src="/img/{name}.jpg">', self._prints
+
+
+class Beside(Drawings):
+    """Pages of one text, at addresses that do not count; ``shows`` names what tells them apart
+    (:data:`tests.support.sites.drawn.BESIDE`). Each answer has a token and a time that are not shown.
+    """
+
+    name = "page"
+
+    def __init__(self, shows: str) -> None:
+        super().__init__()
+        self._shows = BESIDE[shows]
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        token = self._made_up()
+        made_up = (
+            f'<input type="hidden" name="token" value="{token}"><script>at({int(token[:4], 16)})</script>'
+        )
+        return "A page", self._shows(Random(number)), made_up, self._prints
 
 
 class Strips(Drawings):

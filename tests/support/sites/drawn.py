@@ -23,7 +23,7 @@ from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, page
 from tests.support.sites.text import digest, passage, prose, vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from random import Random
 
 _LAST_DAY = date(2026, 11, 20)
@@ -65,6 +65,22 @@ OWN: dict[str, Callable[[Random], str]] = {
     "data": _data,
 }
 """What tells a page from the others of its kind."""
+
+BESIDE: dict[str, Callable[[Random], str]] = {
+    "video": lambda draw: f'<iframe src="https://v.example/embed/{_digest(draw.random())[:11]}"></iframe>',
+    "file": lambda draw: f'<p><a href="/files/{_digest(draw.random())[:10]}.pdf">Download</a></p>',
+    "number of a file": lambda draw: f'<p><a href="/files/{draw.randrange(1_000_000)}.zip">Download</a></p>',
+    "elsewhere": lambda draw: f'<a href="https://shop.example/p/{draw.randrange(1_000_000)}">Buy</a>',
+    "place": lambda draw: f'<a href="https://m.example/?q={draw.random():.5f},{draw.random():.5f}">Map</a>',
+    "attribute": lambda draw: f'<div data-sku="{draw.randrange(1_000_000)}"></div>',
+    "class": lambda draw: f'<p class="post-{draw.randrange(1_000_000)}">A post</p>',
+    "query of an image": lambda draw: f'<img src="/image.php?id={draw.randrange(1_000_000)}">',
+    "image in the page": lambda draw: f'<img src="data:image/png;base64,{_digest(draw.random())}">',
+    "drawing": lambda draw: f'<svg><path d="M{_numbers(draw, 3, 60)}L{_numbers(draw, 3, 60)}"/></svg>',
+    "chart": lambda draw: f"<script>plot([{_numbers(draw, 9, 60).replace(' ', ', ')}])</script>",
+    "symbols": lambda draw: f"<p>{''.join(draw.choices('★☆♠♥♦♣+=', k=8))}</p>",
+}
+"""What tells a page from the others of its kind, without a word or a number that is shown."""
 
 
 class Graph(NamedTuple):
@@ -157,13 +173,14 @@ class Kind:
     below: list[Kind]
 
     @classmethod
-    def drawn(cls, draw: Random, *, is_below: bool = False) -> Kind:
+    def drawn(cls, draw: Random, own: Iterable[str], *, is_below: bool = False) -> Kind:
+        """``own``: of what pages may be told apart by."""
         number = draw.choice((1, 1, 2)) if is_below else draw.choice((60, 260, 400))
         has_more = not is_below and draw.random() < 0.35
         return cls(
             name=draw.choice(vocabulary()),
             number=min(number, 150) if has_more else number,
-            own=draw.choice(list(OWN)),
+            own=draw.choice(list(own)),
             graph="listed" if is_below else draw.choice(list(GRAPHS)),
             address=draw.choice(list(ADDRESSES)),
             words=draw.choice((5, 30, 120, 400, 1_000)),
@@ -173,7 +190,9 @@ class Kind:
             gap=draw.choice((0, 0, 0, 30, 100)) if number >= 260 else 0,
             on_a_list=0 if is_below else draw.choice((0, 0, 5, 10, 30)),
             is_counted=draw.random() < 0.3,
-            below=[cls.drawn(draw, is_below=True) for _ in range(draw.choice((1, 2, 3)))] if has_more else [],
+            below=[cls.drawn(draw, own, is_below=True) for _ in range(draw.choice((1, 2, 3)))]
+            if has_more
+            else [],
         )
 
 
@@ -211,19 +230,28 @@ class Drawn(MadeSite):
     ``new_ids``: each link of each answer has a new session id, so that there are endlessly many URLs.
     ``versions``: so many of the whole site, of which all but the first have a directory. A few pages are
     missing in a version, others say more there.
+    ``beside``: no words and numbers that are shown tell its pages apart.
     ``keeps``: the spider keeps an item by itself until it has read the pages below, in this order
     (:class:`tests.support.sites.spiders.KeepingSpider`). A header has the number of what a page shows.
     """
 
     spider = "url"
 
-    def __init__(self, seed: int, *, new_ids: bool = False, versions: int = 1, keeps: str = "") -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        new_ids: bool = False,
+        versions: int = 1,
+        beside: bool = False,
+        keeps: str = "",
+    ) -> None:
         super().__init__()
         if keeps:
             self.spider, self.arguments = "keeping", {"order": keeps}
         self._new_ids, self._versions = new_ids, versions
         draw = random.Random(seed)
-        self.kinds = [Kind.drawn(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
+        self.kinds = [Kind.drawn(draw, BESIDE if beside else OWN) for _ in range(draw.choice((1, 1, 2, 3)))]
         self.breadth_first = draw.random() < 0.5
         self._seed = seed
         self._frame = passage(f"frame {seed}", draw.choice((0, 20, 200)))
@@ -304,7 +332,7 @@ class Drawn(MadeSite):
             own = (
                 "<p>Removed.</p>"
                 if is_removed
-                else OWN[kind.own](random.Random(_digest(self._seed, base, at)))
+                else (OWN | BESIDE)[kind.own](random.Random(_digest(self._seed, base, at)))
             )
             heading = f"{kind.name.title()}{f' {at}' if kind.is_counted and not is_removed else ''}"
             key = None if is_removed else f"{base} {at}"
