@@ -49,6 +49,7 @@ from neardup.urls.learner import Learner
 from neardup.urls.rules import Rule, Slot
 from tests.support.crawling import crawl
 from tests.support.sites import spiders
+from tests.support.sites.chains import PrintedGuestbook
 from tests.support.sites.cms import Forum
 from tests.support.sites.drawn import Drawn
 from tests.support.sites.endless import Calendar
@@ -869,6 +870,25 @@ class TestWholeSites:
             done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
 
         assert done.found == served.site.keys
+        assert done.stats["finish_reason"] == "finished"
+
+    def test_entries_behind_removed_ones_are_not_dropped(self, addon: dict[str, Any]) -> None:
+        """Each removed entry is a copy of the one before, and the only way to the one behind it."""
+        with serve_site(PrintedGuestbook()) as served:
+            done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
+
+        assert done.found == served.site.keys
+
+    @pytest.mark.parametrize("seed", [3, 11])
+    def test_pages_told_apart_by_what_is_not_shown_are_not_dropped(
+        self, addon: dict[str, Any], seed: int
+    ) -> None:
+        """The number of a class, data of a chart: at addresses that differ in a parameter."""
+        site = Drawn(seed, beside=True)
+        with serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_PREDICT": "drop"})
+
+        assert done.found == site.keys
         assert done.stats["finish_reason"] == "finished"
 
     def test_copies_with_links_of_their_own_are_not_dropped(self, addon: dict[str, Any]) -> None:

@@ -198,6 +198,32 @@ class Guestbook(Chain):
         return "Guestbook", self._removed if removed else prose(f"entry {number}", 60)
 
 
+class PrintedGuestbook(Guestbook):
+    """The first link is to an entry of a hundred removed ones in a row. A parameter counts, and each entry
+    has a view for printing and links to those beside it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = range(260)
+        self.keys = frozenset({"home"} | {f"{self.name} {number}" for number in self.numbers})
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path == "/":
+            return page("Home", prose("home", 100), key="home", links={self._path(130): "An entry"})
+        number = int(ask.query["id"])
+        beside = [other for other in (number - 1, number + 1) if other in self.numbers]
+        links = {self._path(other): "More" for other in beside} | {f"{self._path(number)}&print=1": "Print"}
+        return page(*self.shown(number), key=f"{self.name} {number}", links=links)
+
+    def _path(self, number: int) -> str:
+        return f"/{self.name}?id={number}"
+
+    def shown(self, number: int) -> tuple[str, ...]:
+        removed = 86 <= number < 186
+        return "Guestbook", self._removed if removed else prose(f"entry {number}", 60)
+
+
 class Washers(Chain):
     """Products with one name, that differ in two numbers."""
 
