@@ -41,7 +41,7 @@ from neardup.scrapy.probes import Probes
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.refusal import told_in_a_line
 from neardup.scrapy.schedulers import requests_may_wait
-from neardup.scrapy.verdicts import DoubtfulResponses, set_verdict
+from neardup.scrapy.verdicts import DoubtfulResponses, get_verdict, set_verdict
 from neardup.text.declared import declared
 from neardup.text.words import words
 
@@ -166,6 +166,7 @@ class NearDuplicates:
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.request_made, signal=signals.request_reached_downloader)
         crawler.signals.connect(extension.response_received, signal=signals.response_received)
+        crawler.signals.connect(extension.item_failed, signal=signals.item_error)
         return extension
 
     @classmethod
@@ -358,6 +359,22 @@ class NearDuplicates:
         """Drop no copy of a canonical page any more, and make what was dropped."""
         self.policy.links.suspects.update(verdict.copy_of)
         self._hear_again(verdict.url, verdict.copy_of)
+
+    def item_failed(self, response: Response | None) -> None:
+        """A pipeline has raised an error on an item."""
+        if response is not None:
+            self.page_failed(response)
+
+    def page_failed(self, response: Response) -> None:
+        """Drop no copy of a page whose callback or pipeline has raised an error: an item may be missing."""
+        verdict = get_verdict(response)
+        if verdict is None or verdict.page_id is None:
+            return
+        try:
+            self.policy.page_failed(response, verdict.page_id)
+        except Exception as exc:  # noqa: BLE001  # the error of the callback is what Scrapy is to see
+            self.outcomes.failed_on(response.url, exc)
+        self._hear_again(verdict.url, (verdict.page_id,))
 
     def _learn(self, verdict: Verdict) -> None:
         try:

@@ -122,6 +122,10 @@ class Had:
         """Take note of the links of a page whose callback is called."""
         self._new(self._links, map(hash, self._links_of(response)))
 
+    def not_heard(self, response: Response) -> None:
+        """Take note that the callback of a page may not have followed its links."""
+        self._links.difference_update(map(hash, self._links_of(response)))
+
     def _links_of(self, response: Response) -> Collection[str]:
         """The links of a page to its own site."""
         if not isinstance(response, HtmlResponse):

@@ -78,6 +78,7 @@ class NearDuplicateMiddleware:
     def process_spider_exception(self, response: Response, exception: Exception) -> AsyncIterator[Any] | None:
         if isinstance(exception, NearDuplicatePage):
             return self._nothing()
+        self.neardup.page_failed(response)
         return None
 
     async def _nothing(self) -> AsyncIterator[Any]:
@@ -118,6 +119,9 @@ class NearDuplicateMiddleware:
                         self.neardup.outcomes.failed_on(response.url, exc)
                     self._tell(output, verdict)
                 yield output
+        except Exception:
+            self.neardup.page_failed(response)
+            raise
         finally:
             links.verdict = verdict = get_verdict(response)
             self._finish(items, links, response, verdict)

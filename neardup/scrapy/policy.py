@@ -92,6 +92,12 @@ class Policy:
         if has_more or values or (request is not None and not _can_be_repeated(request)):
             self.keep(response)
 
+    def page_failed(self, response: Response, page_id: int) -> None:
+        """Take note that a page, which has an id, may not have brought all that it should."""
+        if self.had is not None:
+            self.links.suspects.add(page_id)
+            self.had.not_heard(response)
+
     def has_more(self, response: Response) -> bool:
         """Whether a page that was looked at has something beside its text that no page of its cluster had."""
         return response in self._with_more

@@ -349,6 +349,85 @@ class TestPagesOfOneText:
         assert self.crawled(site, settings, action) == {"/", copies[0]}
 
 
+class Fails(LinkSpider):
+    """Raises an error on the first page of its kind: before an item, or after a link."""
+
+    kind = "function"
+    failed = False
+
+    def parse(self, response: Response) -> Any:
+        if "photo" not in response.url or self.failed:
+            return super().parse(response)
+        self.failed = True
+        return self.late(response) if self.kind == "generator" else self.early()
+
+    def late(self, response: Response) -> Iterator[Any]:
+        yield response.follow("/")
+        self.early()
+
+    def early(self) -> Iterator[Any]:
+        raise KeyError("a price")
+
+
+@pytest.mark.parametrize("kind", ["generator", "function"])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_copy_of_a_page_whose_callback_failed_is_heard(
+    site: Site, settings: dict[str, Any], action: str, kind: str
+) -> None:
+    copies = [f"/s/{session}/photo" for session in ("a1", "b2", "c3")]
+    site.add("/", OTHER, *copies)
+    for copy in copies:
+        site.pages[copy] = Page(f"<title>Photo</title><p>{WORDS}</p>".encode())
+
+    spider = type("FailsOnce", (Fails,), {"kind": kind})
+    done = crawl(spider, settings | IN_ORDER | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+
+    assert paths(done.items, site) == {"/", *copies[1:]}
+
+
+class FailingPipeline:
+    """The database is away when the first item of a photo comes."""
+
+    failed = False
+
+    def process_item(self, item: Any) -> Any:
+        if "photo" in item["url"] and not self.failed:
+            self.failed = True
+            raise ConnectionError("the database is away")
+        return item
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_copy_of_a_page_whose_item_failed_keeps_its_item(
+    site: Site, settings: dict[str, Any], action: str
+) -> None:
+    copies = [f"/s/{session}/photo" for session in ("a1", "b2", "c3")]
+    site.add("/", OTHER, *copies)
+    for copy in copies:
+        site.pages[copy] = Page(f"<title>Photo</title><p>{WORDS}</p>".encode())
+
+    failing = {"NEARDUP_ACTION": action, "ITEM_PIPELINES": {FailingPipeline: 300}}
+    done = crawl(LinkSpider, settings | IN_ORDER | failing, start=f"{site.url}/")
+
+    assert paths(done.items, site) == {"/", *copies[1:]}
+
+
+def test_links_of_a_page_whose_callback_failed_were_not_followed(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """They stand on a copy, too: its callback is called."""
+    behind = f"<p>{prose('behind', 100)}</p>"
+    site.add("/", OTHER, "/photo", "/copied", "/copy")
+    site.pages["/photo"] = Page(f"<p>{prose('photo', 100)}</p><a href=/behind>More</a>".encode())
+    for copy, link in (("/copied", "/"), ("/copy", "/behind")):
+        site.pages[copy] = Page(f"<title>Copy</title><p>{WORDS}</p><a href={link}>More</a>".encode())
+    site.pages["/behind"] = Page(behind.encode())
+
+    done = crawl(Fails, settings | IN_ORDER | {"NEARDUP_ACTION": "skip"}, start=f"{site.url}/")
+
+    assert "/behind" in paths(done.items, site)
+
+
 class Twice(LinkSpider):
     """Asks for each page twice: for the product, and then for its reviews."""
 
