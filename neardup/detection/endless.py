@@ -266,13 +266,14 @@ class EndlessWatch:
         url: str = "",
         shape: str = "",
         shown: Iterable[str] = (),
+        numbers: Collection[str] = (),
     ) -> Led:
         """What it is worth that a cluster has led to a duplicate of a canonical page, with this text.
 
         ``is_new``: to that page itself. If the page has nothing of its own, the page joins the cluster.
         ``new_links``: the page has links that no page had. ``url`` is remembered if the page has words of its
-        own, and is the last such page of this ``shape`` of URL. ``shown`` is what the page has beside its
-        text.
+        own, and is the last such page of this ``shape`` of URL. ``shown`` and ``numbers`` are what the page
+        has beside its text.
         """
         cluster = self._cluster(cluster_id)
         before = cluster.size
@@ -285,8 +286,9 @@ class EndlessWatch:
         cluster.phrases |= phrases
         own_numbers, beside_url = self._own_numbers(cluster, said, url)
         same = hash((said.but_made_up(self.made_up_on(url)), frozenset(shown)))
-        times_said = cluster.saying.get(same, 0)
-        cluster.saying[same] = times_said + 1
+        # Numbers that are not shown may be made up, or all that tells a page from others.
+        beside = [hash((same, frozenset(numbers)))] if numbers else []
+        has_said = [self._has_said(cluster, each) for each in (same, *beside)]
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
@@ -299,16 +301,23 @@ class EndlessWatch:
                 return Led.NEW if own_words else Led.NEW_NUMBERS
             self._joined[canonical_id] = cluster_id
             self._remembered += 1
-            times, times_said = OFTEN, 0
+            times, has_said = OFTEN, []
         if has_ended:
             return Led.OF_ENDED
         if own_words:
             return Led.OWN_WORDS
         if beside_url and new_links and cluster.numbers_last:
             return Led.OWN_NUMBERS
-        if times < OFTEN or 0 < times_said < OFTEN or (own_numbers and not new_links):
+        if times < OFTEN or any(has_said) or (own_numbers and not new_links):
             return Led.LITTLE
         return Led.NOTHING if new_links else Led.LEAF
+
+    @staticmethod
+    def _has_said(cluster: _Cluster, same: int) -> bool:
+        """Whether pages have said just what one says, ``OFTEN`` times at most; from now on one more has."""
+        times = cluster.saying.get(same, 0)
+        cluster.saying[same] = times + 1
+        return 0 < times < OFTEN
 
     def _has_ended(self, cluster_id: int, canonical_id: int | None, phrases: set[int]) -> bool:
         """Whether another cluster, one of those that were exhausted last, has led to pages that say as much.

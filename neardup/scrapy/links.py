@@ -539,9 +539,9 @@ class PageLinks:
             return False
         return verdict is not None and verdict.repeated and read(verdict, self._response, self._new)
 
-    def finish(self, shown: Iterable[str] = ()) -> int | None:
+    def finish(self, shown: Iterable[str] = (), numbers: Collection[str] = ()) -> int | None:
         """Count what the request of this page has led to, if a duplicate's link led here; the cluster that
-        this exhausts, or None. ``shown`` is what the page has beside its text.
+        this exhausts, or None. ``shown`` and ``numbers`` are what the page has beside its text.
         """
         verdict, cluster, endless = self.verdict, self._led_by, self._links.endless
         if cluster is None or not endless.limit or not 200 <= self._response.status < 300:
@@ -560,6 +560,7 @@ class PageLinks:
                 url=self._response.url,
                 shape=self._shape,
                 shown=shown,
+                numbers=numbers,
             )
             if self._is_near(led):
                 led = Led.LITTLE

@@ -135,7 +135,7 @@ class NearDuplicateMiddleware:
             links.count_steps()
             if not links.read_copy():
                 shown = self.neardup.look_ahead.shown(response)
-                exhausted = links.finish(shown.names)
+                exhausted = links.finish(shown.names, shown.numbers)
                 self.neardup.look_ahead.read(response, shown, tells=links.tells)
                 self.neardup.look_ahead.ask_for_numbers(response)
                 if exhausted is not None:

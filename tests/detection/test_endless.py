@@ -319,19 +319,24 @@ def test_versions_that_repeat_each_other_are_not_endless() -> None:
     assert not watch.is_exhausted(1)
 
 
-@pytest.mark.parametrize("in_text", [True, False])
-def test_versions_of_pages_that_are_alike_are_not_endless(in_text: bool) -> None:
+@pytest.mark.parametrize("in_what", ["text", "image", "number that is not shown"])
+def test_versions_of_pages_that_are_alike_are_not_endless(in_what: str) -> None:
     """All are duplicates of one page. Each has a number, or an image, that no other one has."""
     watch, text = EndlessWatch(20), "the same text on each page of this site, with no name at all"
 
+    def led_to(page: int) -> Led:
+        said = f"{text}; value {page}" if in_what == "text" else text
+        shown = [f"image{page}"] if in_what == "image" else []
+        numbers = [f"{page}"] if in_what == "number that is not shown" else []
+        return watch.compare(1, 2, said, new_links=True, shown=shown, numbers=numbers)
+
     for version in range(OFTEN):
         for page in range(300):
-            number, image = (f"; value {page}", "") if in_text else ("", f"image{page}")
-            led = watch.compare(1, 2, f"{text}{number}", new_links=True, shown=[image])
+            led = led_to(page)
             watch.led(1, led if version else Led.LITTLE)
 
     assert not watch.is_exhausted(1)
-    assert watch.compare(1, 2, f"{text}{number}", new_links=True, shown=[image]) is Led.NOTHING
+    assert led_to(page) is Led.NOTHING
 
 
 def test_what_is_new_begins_anew_and_what_leads_no_further_does_not_count() -> None:
