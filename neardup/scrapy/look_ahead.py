@@ -201,13 +201,13 @@ class LookAhead:
     an endless space. Pages of several kinds may lead to their like, such as days and weeks. Then each kind
     has to have an end. Forms beside the entries of a guestbook tell nothing.
 
-    Pages without words of their own may have images of their own, or words that are not shown: in data for
-    scripts, attributes and titles. Whether these are content is seen by asking for the last page once more:
-    names that are made up for each request are others then. If the URLs do not count, numbers of scripts and
-    of names of media are asked for likewise. Where URLs count, numbers may count with them for ever. Words of
-    the text are asked for, too, when they have gone on for long: they may be random. Numbers of the text are
-    asked for from time to time, before the end. Where URLs count, these numbers tell only if the URLs show an
-    end.
+    Pages without words of their own may have media, files or symbols of their own, or words that are not
+    shown. These stand in data for scripts, attributes and titles. Whether these are content is seen by asking
+    for the last page once more: names that are made up for each request are others then. If the URLs do not
+    count, numbers that are not shown are asked for likewise. Where URLs count, numbers may count with them
+    for ever. Words of the text are asked for, too, when they have gone on for long: they may be random.
+    Numbers of the text are asked for from time to time, before the end. Where URLs count, these numbers tell
+    only if the URLs show an end.
 
     Such requests go past the scheduler and the spider, as probes do (:mod:`neardup.scrapy.probes`). They have
     the headers of the request of the last page, cookies included. None is made by ``record``, which defers
@@ -257,6 +257,7 @@ class LookAhead:
         if self._names > _MOST_NAMES:
             self._names = 0
             for forgotten in self._pages.values():
+                forgotten.is_read_whole = False
                 for own in forgotten.kinds:
                     own.met.clear()
                     own.last = None

@@ -75,11 +75,11 @@ _APART = "\x00"
 
 _ONE = r"[0-9]++(?:\.[0-9]++)?+"
 _BETWEEN = r"(?:[-\s,;\"']++[A-Za-z]?+[-\s,;\"']*+|[A-Za-z][-\s,;\"']*+)"
-_ROW = re.compile(rf"{_ONE}(?:{_BETWEEN}{_ONE}){{3,}}+")
+_ROW = re.compile(rf"(?<![0-9]){_ONE}(?:{_BETWEEN}{_ONE}){{3,}}+")
 """Numbers in a row, as data of a chart or the path of a drawing has them."""
 
 _YEAR = re.compile(r"(?<![0-9.])(?:19|20)[0-9]{2}(?![0-9.])")
-_SYMBOLS = re.compile(r"(?<!\S)[^\w\s]+(?!\S)")
+_SYMBOLS = re.compile(r"(?<!\S)[^\w\s]++(?!\S)")
 
 
 class Beside(NamedTuple):
@@ -94,8 +94,8 @@ def of_media(url: str, root: etree._Element) -> Beside:
     digits. The query counts where the path names no file. An image that the page holds counts whole.
 
     Names that count up, and names made of dates and times, are the same without digits. Digests differ. The
-    numbers are those of media, files and scripts. What stands in the URL of the page is left out, as the id
-    of a session.
+    numbers are those of media, files and scripts. Of numbers and queries, what stands in the URL of the page
+    is left out, as the id of a session.
 
     >>> from lxml import html
     >>> page = html.fromstring('<img src="/i/beach_07.jpg?v=3"><img srcset="/s/451.png"><a href="/a.pdf">')
@@ -210,7 +210,7 @@ def _hashed(text: str) -> str:
 
 
 def _name(source: str, own: set[str]) -> str:
-    """``own``: values of the URL of the page, which are left out."""
+    """``own``: values of the URL of the page, which are left out of a query. Images may be named as pages."""
     if source.startswith(_HELD):
         return _hashed(source)
     try:
@@ -219,8 +219,7 @@ def _name(source: str, own: set[str]) -> str:
         return ""
     path = parts.path.partition(";")[0]
     name = path.rpartition("/")[2]
-    if parts.query and not _is_file(path):
-        name += f"?{unquote(parts.query)}"
+    query = "" if _is_file(path) else unquote(parts.query)
     for value in own:
-        name = name.replace(value, "")
-    return _DIGITS.sub("", name)
+        query = query.replace(value, "")
+    return _DIGITS.sub("", f"{name}?{query}" if query else name)

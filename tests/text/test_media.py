@@ -25,7 +25,8 @@ OWN = "Zmxvd2Vy"
         ('<iframe src="https://v.example/embed/aXb9c?t=1"></iframe>', {"aXbc?t="}),
         ('<object data="/m/oak.swf"></object><embed src="/fir.mid">', {"oak.swf", "fir.mid"}),
         ('<img src="/image?url=%2Fp%2Foak.jpg&w=640">', {"image?url=/p/oak.jpg&w="}),
-        ('<img src="/count?of=Zmxvd2Vy">', {"count?of="}),
+        (f'<img src="/count?of={OWN}">', {"count?of="}),
+        (f'<img src="/photos/{OWN}.jpg">', {"ZmxvdVy.jpg"}),
         ('<a href="/files/report-2031.pdf?dl=1#top">', {"report-.pdf"}),
         ('<a href="/oak.html"><a href="/oak.php?file=a.pdf"><a href="/oak/"><input src="/no.png">', set()),
     ],
@@ -137,3 +138,17 @@ def test_names_made_of_known_words_are_new() -> None:
     )
 
     assert three - one - two == {"ann hen"}
+
+
+@pytest.mark.parametrize("repeated", ["1", "1 ", "1,", "a1", "12a", "time=", "=1", "\u2605"])
+def test_long_data_take_no_longer_by_character(repeated: str) -> None:
+    """With time by the square of the length, this would take hours."""
+    data = repeated * (2_000_000 // len(repeated))
+    page = html.fromstring("<p data-x=''></p><script></script>")
+    for element in page.iter("p", "script"):
+        element.text = data
+        element.set("data-x", data)
+
+    assert not_shown("http://a.example/", page).names <= {"time", "time time"}
+    assert of_media("http://a.example/", page).names == set()
+    assert symbols(data + "a") == set()
