@@ -193,8 +193,8 @@ class NearDuplicates:
         it is known to make this one.
         """
         assert response.request is not None
-        is_apart = self._told_apart is not None and verdict.canonical_id in self._told_apart
-        is_apart = is_apart or self.policy.has_more(response)
+        is_told_apart = self._told_apart is not None and verdict.canonical_id in self._told_apart
+        is_apart = is_told_apart or self.policy.has_more(response)
         copy = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
         if copy.in_question is not None and isinstance(response, HtmlResponse):
             self.look_ahead.ask_for_values(response, copy.in_question, self._settle)

@@ -171,7 +171,9 @@ class Links:
         self._unheard = HeldRequests()
         """Those of pages that lost their items or callbacks, by what the pages are copies of."""
         self.suspects: set[int] = set()
-        """Canonical pages and texts that may stand in the place of many pages: their copies lose nothing."""
+        """Canonical pages and texts that may stand in the place of many pages, and pages whose items may be
+        missing: their copies lose nothing.
+        """
         self._queued: dict[int, Request | None] = {}
         """Deferred requests that are in the queue, whatever other page has led to them. None: the request
         itself is kept by the queue alone, which may be on a disk.

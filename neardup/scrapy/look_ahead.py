@@ -252,7 +252,7 @@ class LookAhead:
         pages.note_url(response.url, response.meta.get(OUT_OF, ""))
         is_first = shown.is_whole and not pages.is_read_whole
         pages.is_read_whole |= shown.is_whole
-        for own, found in zip(pages.kinds, shown[:2], strict=True):
+        for own, found in ((pages.names, shown.names), (pages.numbers, shown.numbers)):
             self._names += own.note(response, found, tells=tells, is_first=is_first)
         if self._names > _MOST_NAMES:
             self._names = 0

@@ -119,9 +119,6 @@ class NearDuplicateMiddleware:
                         self.neardup.outcomes.failed_on(response.url, exc)
                     self._tell(output, verdict)
                 yield output
-        except Exception:
-            self.neardup.page_failed(response)
-            raise
         finally:
             links.verdict = verdict = get_verdict(response)
             self._finish(items, links, response, verdict)

@@ -418,8 +418,8 @@ class Predictions:
 
         ``url`` is that of the request. ``new_links`` are those that no page had before. Likely copies among
         them do not count, unless all are copies of the same page as this one, or one counts on. Behind a
-        chain of removed entries, say, others may come. ``is_apart``: the page has something that its
-        canonical page has not, or duplicates of that page have words of their own.
+        chain of removed entries, say, others may come. ``is_apart``: the page has something that no
+        page of its cluster had, or the duplicates of its canonical page have words of their own.
         """
         # What is audited is not withheld.
         may_be_endless = self.audit is None and bool(new_links)
@@ -429,24 +429,24 @@ class Predictions:
         if prediction is None:
             return CopyRead()
         if self.weighs_copies:
-            predicted = list(map(self._predict, new_links))
-            leads_on = (
-                None in predicted
-                or any(are_neighbours(url, link) for link in new_links)
-                or self._are_in_chain(predicted, verdict)
-            )
+            leads_on = self._leads_on(url, new_links, self._cluster_of(verdict))
             self._leads.fetched(
                 prediction.rule, leads_on=leads_on, is_sure=_is_sure(verdict) and not is_apart
             )
         return self._count_for_parameter(prediction) if may_be_endless else CopyRead()
 
-    def _are_in_chain(self, predicted: list[Prediction | None], verdict: Verdict) -> bool:
-        """Whether all links of a copy are predicted to lead to copies of the page that it is a copy of."""
-        cluster = self._cluster_of(verdict)
-        partners = [None if prediction is None else prediction.partner for prediction in predicted]
-        return bool(partners) and all(
-            partner is not None and self.learner.is_in_cluster(partner, cluster) for partner in partners
-        )
+    def _leads_on(self, url: str, new_links: list[str], cluster: int | None) -> bool:
+        """Whether a copy, in a cluster, has links of its own: :meth:`copy_read` says which count."""
+        if any(are_neighbours(url, link) for link in new_links):
+            return True
+        is_in_chain = bool(new_links)
+        for link in new_links:
+            prediction = self._predict(link)
+            if prediction is None:
+                return True
+            partner = prediction.partner
+            is_in_chain &= partner is not None and self.learner.is_in_cluster(partner, cluster)
+        return is_in_chain
 
     def _count_for_parameter(self, prediction: Prediction) -> CopyRead:
         """Count a copy for the parameter in which alone it differs from a known page, if there is one."""

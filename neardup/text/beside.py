@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from neardup.address import host_of, is_web, may_be_one_site
-from neardup.text.media import FILE, addresses
+from neardup.text.media import addresses, is_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -129,7 +129,7 @@ def _linked_data(text: str) -> str:
 def _file_of(address: re.Match[str]) -> str:
     """The file that an address names, such as an image; "" if it is that of a page."""
     name = _NO_PATH.sub("", address[0]).rpartition("/")[2]
-    return name if FILE.search(name) else ""
+    return name if is_file(name) else ""
 
 
 def _previews(root: etree._Element) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _previews(root: etree._Element) -> Iterator[str]:
 def _of_links(host: str, links: Iterable[str]) -> Iterator[str]:
     for link in links:
         bare, _, query = link.partition("?")
-        if FILE.search(bare.rpartition("/")[2]):
+        if is_file(bare):
             yield _name(link)
         elif not query and is_web(link) and host_of(link) != host:
             yield link  # links to share a page have a query
@@ -158,7 +158,7 @@ def _name(address: str, base: str = "", requested: float = 0.0) -> str:
     except ValueError:
         return address
     name = "/".join(parts.path.split("/")[-_NAMES:]).lstrip("/")
-    if FILE.search(name):
+    if is_file(name):
         return name
     return f"{name}?{_TIME.sub(lambda found: _unless_of(requested, found[0]), parts.query)}"
 

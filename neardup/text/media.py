@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = ("img", "source", "video", "audio", "embed", "iframe", "frame", "object", "input")
 """Elements whose media stand on the page itself. Of ``input``, only images do."""
 
-FILE = re.compile(
+_FILE = re.compile(
     r"\.(?!(?:[sx]?html?|php\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE
 )
 """The ending of a name that is no page's."""
@@ -104,14 +104,13 @@ def of_media(url: str, root: etree._Element) -> Beside:
     """
     own = _values(url)
     media = list(addresses(root))
-    files = [href for href in anchors(root)[2] if _is_file(href.partition("?")[0])]
+    files = [path for href in anchors(root)[2] if is_file(path := href.partition("?")[0])]
     names = {_name(address, own) for address in (*media, *files)} - {""}
     parts = [address.partition("?") for address in media if not address.startswith(_HELD)]
     paths = " ".join(path for path, _, _ in parts)
-    queries = (query for path, _, query in parts if not _is_file(path))
+    queries = (query for path, _, query in parts if not is_file(path))
     scripts = (script.text or "" for script in root.iter("script"))
-    bare = (href.partition("?")[0] for href in files)
-    numbers = {*_MEDIA_NUMBER.findall(paths), *_NUMBER.findall(" ".join((*queries, *bare, *scripts)))}
+    numbers = {*_MEDIA_NUMBER.findall(paths), *_NUMBER.findall(" ".join((*queries, *files, *scripts)))}
     return Beside(names, numbers.difference(_MEDIA_NUMBER.findall(url)))
 
 
@@ -201,8 +200,9 @@ def _values(url: str) -> set[str]:
     return set(_VALUE.findall(unquote(url.partition("//")[2].partition("/")[2])))
 
 
-def _is_file(path: str) -> bool:
-    return FILE.search(path.rpartition("/")[2]) is not None
+def is_file(path: str) -> bool:
+    """Whether the last part of a path is the name of a file, and of no page."""
+    return _FILE.search(path.rpartition("/")[2]) is not None
 
 
 def _hashed(text: str) -> str:
@@ -219,7 +219,7 @@ def _name(source: str, own: set[str]) -> str:
         return ""
     path = parts.path.partition(";")[0]
     name = path.rpartition("/")[2]
-    query = "" if _is_file(path) else unquote(parts.query)
+    query = "" if is_file(path) else unquote(parts.query)
     for value in own:
         query = query.replace(value, "")
     return _DIGITS.sub("", f"{name}?{query}" if query else name)

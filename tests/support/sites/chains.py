@@ -189,13 +189,14 @@ def name_of(digits: str) -> str:
 class Guestbook(Chain):
     """The newest entry comes first; 60 in a row were removed, and say all the same."""
 
-    def __init__(self) -> None:
-        super().__init__(100, 100, step=-1)
+    removed = range(21, 81)
+
+    def __init__(self, first: int = 100, length: int = 100, *, step: int = -1) -> None:
+        super().__init__(first, length, step=step)
         self._removed = passage("removed", 60)
 
     def shown(self, number: int) -> tuple[str, ...]:
-        removed = 20 < number <= 80
-        return "Guestbook", self._removed if removed else prose(f"entry {number}", 60)
+        return "Guestbook", self._removed if number in self.removed else prose(f"entry {number}", 60)
 
 
 class PrintedGuestbook(Guestbook):
@@ -203,10 +204,10 @@ class PrintedGuestbook(Guestbook):
     has a view for printing and links to those beside it.
     """
 
+    removed = range(86, 186)
+
     def __init__(self) -> None:
-        super().__init__()
-        self.numbers = range(260)
-        self.keys = frozenset({"home"} | {f"{self.name} {number}" for number in self.numbers})
+        super().__init__(0, 260, step=1)
 
     def answer(self, ask: Ask) -> Answer:
         if ask.path == "/":
@@ -218,10 +219,6 @@ class PrintedGuestbook(Guestbook):
 
     def _path(self, number: int) -> str:
         return f"/{self.name}?id={number}"
-
-    def shown(self, number: int) -> tuple[str, ...]:
-        removed = 86 <= number < 186
-        return "Guestbook", self._removed if removed else prose(f"entry {number}", 60)
 
 
 class Washers(Chain):
