@@ -20,19 +20,25 @@ _CODES = (
     "KRW|KZT|LKR|MAD|MXN|MYR|NGN|NOK|NPR|NZD|PEN|PHP|PKR|PLN|RON|RSD|RUB|SAR|SEK|SGD|THB|TRY|TWD|UAH|USD|"
     "UYU|VND|ZAR"
 )
-_NAMES = "[Ee]uros?|Rs|Rp|R|TL|kr|zł|Kč|Ft|lei|đ|руб\\w{0,4}|грн"
+_NAMES = (
+    '[Ee]uros?|Rs|Rp|RM|R|TL|kr|zł|Kč|Ft|lei|đ|руб\\w{0,4}|грн|лв|тенге|сум|रुपये|रुपए|ש["״]ח|'
+    "ريال|درهم|دينار|جنيه|ليرة|ر\\.س|د\\.إ|ج\\.م"
+)
 _UNITS = (
     "%|‰|°C|°F|°|nm|µm|μm|mm|cm|dm|m|km|inch|inches|ft|yd|mi|miles|mm²|cm²|m²|m2|km²|qm|mq|sqm|sq|sqft|ha|"
     "acres?|cm³|m³|m3|cc|ml|cl|dl|l|L|litres?|liters?|gal|fl|µg|μg|mcg|mg|g|kg|t|oz|lbs?|"
     "W|kW|MW|Wh|kWh|mAh|Ah|V|kV|mA|A|Hz|kHz|MHz|GHz|hp|bhp|PS|rpm|Nm|mph|km/h|kcal|kJ|bar|psi|dB|GB|TB|"
-    "MP|mpx|px|ppm|IU|I\\.E\\."
+    "MP|mpx|px|ppm|IU|I\\.E\\.|"
+    "мм|см|м|км|мм²|см²|м²|м2|км²|кв|га|мл|л|гр|кг|Вт|кВт|мАч|Гц|МГц|ГГц|ГБ|ТБ|км/ч"
 )
-_IN_CJK = "[万億亿만억천]?(?:円|元|원|坪|平米|㎡|평|万|億|亿|만)"
+_UNSPACED = (
+    "[万億亿만억천]?(?:円|元|日元|원|坪|平米|平方メートル|㎡|평|グラム|キロ|公斤|万|億|亿|만|บาท|กรัม|กก)"
+)
 """Units of scripts without spaces: a word may follow at once."""
 
 _AMOUNT = re.compile(
     rf"(?:{_SIGNS}|\b(?:{_CODES}|{_NAMES})\b\.?)[{_SPACE}]?{_NUMBER}(?:[{_SPACE}]?[kKmM]\b)?"
-    rf"|{_NUMBER}[{_SPACE}-]?(?:{_SIGNS}|{_IN_CJK}|(?:{_CODES}|{_NAMES}|{_UNITS})(?![^\W_]))"
+    rf"|{_NUMBER}[{_SPACE}-]?(?:{_SIGNS}|{_UNSPACED}|(?:{_CODES}|{_NAMES}|{_UNITS})(?![^\W_]))"
 )
 _BETWEEN = re.compile(rf"[{_SPACE}]")
 

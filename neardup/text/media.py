@@ -12,6 +12,7 @@ from lxml import etree
 
 from neardup.address import host_of
 from neardup.text.anchors import anchors
+from neardup.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,9 @@ _NAMED = etree.XPath("descendant-or-self::*/@class | descendant-or-self::*/@id",
 _LINKS_WITH_SCHEME = etree.XPath("descendant-or-self::*/@href[contains(., ':')]", smart_strings=False)
 
 _NOT_SHOWN = ("annotation", "canvas", "datalist", "noscript", "option", "svg", "template", "text", "title")
-_CHUNK = re.compile(r"""[^\s"'`:;,.{}()\[\]<>=/&?#|+@%_-]{3,}""")
+_LEAST_LETTERS = 3
+"""Of an ASCII word that may be a name."""
+
 _VALUE = re.compile(r"[^/?&=;#]{4,}")
 """A part of a URL that may be a session id."""
 
@@ -122,7 +125,7 @@ def addresses(root: etree._Element) -> Iterator[str]:
             continue
         yield from (value for name in _SOURCES if (value := element.get(name)))
         listed = (each.split() for name in _SETS for each in element.get(name, "").split(","))
-        yield from (words[0] for words in listed if words)
+        yield from (parts[0] for parts in listed if parts)
     for style in cast("list[str]", _STYLES(root)):
         yield from _STYLED.findall(style)
 
@@ -142,7 +145,8 @@ def not_shown(url: str, root: etree._Element) -> Beside:
     do not: :func:`neardup.text.beside.data` tells what counts there.
 
     Each two words in a row are among the words, because names are often made of words that are known one by
-    one. Words have three letters or more, and no digits, as most tokens have. A telephone number is a name.
+    one. Words have no digits, as most tokens have. Those of one or two ASCII letters may be of a token, and
+    are left out. A telephone number is a name.
 
     A row of numbers is one number, as a hash, and so are all numbers of attributes together. Both have no
     year: else each day of a calendar would have its own. How long the server took is left out.
@@ -151,8 +155,8 @@ def not_shown(url: str, root: etree._Element) -> Beside:
 
     >>> from lxml import html
     >>> page = html.fromstring('<p data-name="Oak table" data-sku="4711"><a href="mailto:jo@b.example">')
-    >>> words, numbers = not_shown("http://a.example/7", page)
-    >>> sorted(words)
+    >>> names, numbers = not_shown("http://a.example/7", page)
+    >>> sorted(names)
     ['example', 'mailto', 'mailto example', 'oak', 'oak table', 'table']
     >>> min(numbers, key=len)
     '4711'
@@ -166,13 +170,13 @@ def not_shown(url: str, root: etree._Element) -> Beside:
     said = [*attributes, *elsewhere, *_hidden(root)]
     scripts = [(script.get("type") or "", script.text or "") for script in root.iter("script")]
     comments = (comment.text or "" for comment in root.iter(etree.Comment))
-    words = _words("\n".join((*said, *(text for _, text in scripts), *comments)), _values(url))
-    words.update(href for href in elsewhere if href.startswith(_NUMBERED))
+    names = _words("\n".join((*said, *(text for _, text in scripts), *comments)), _values(url))
+    names.update(href for href in elsewhere if href.startswith(_NUMBERED))
     programs = (text for kind, text in scripts if "json" not in kind)
     text = _TIME_TAKEN.sub("", _APART.join((*said, *programs, *cast("list[str]", _NAMED(root)))))
     rows = (" ".join(_SMALL.findall(_APART.join(attributes))), *_ROW.findall(text))
     numbers = {*_NUMBER.findall(text), *(_hashed(row) for row in rows if row and not _YEAR.search(row))}
-    return Beside(words, numbers.difference(_MEDIA_NUMBER.findall(url)))
+    return Beside(names, numbers.difference(_MEDIA_NUMBER.findall(url)))
 
 
 def _hidden(root: etree._Element) -> Iterator[str]:
@@ -189,10 +193,15 @@ def _words(text: str, own: set[str]) -> set[str]:
     for value in own:
         text = text.replace(value, " ")
     found: set[str] = set()
-    for line in text.lower().split("\n"):
-        words = [chunk for chunk in _CHUNK.findall(line) if chunk.isalpha()]
-        found.update(words, map(" ".join, pairwise(words)))
+    for line in text.split("\n"):
+        names = list(filter(_may_be_name, words(line)))
+        found.update(names, map(" ".join, pairwise(names)))
     return found
+
+
+def _may_be_name(word: str) -> bool:
+    """Whether a word has no digit, as most tokens have, and is no ASCII word of one or two letters."""
+    return (len(word) >= _LEAST_LETTERS or not word.isascii()) and not _DIGITS.search(word)
 
 
 def _values(url: str) -> set[str]:

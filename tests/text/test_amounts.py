@@ -20,6 +20,9 @@ from neardup.text.amounts import amounts
         ("１２ 円 and 3 坪", {"１２円", "3坪"}),
         ("8.5万円です, 1200元每月, 5000원입니다", {"8.5万円", "1200元", "5000원"}),
         ("100 рублей, 1.500 TL, Rp 500.000", {"100рублей", "1.500TL", "Rp500.000"}),
+        ("1980日元です, 65平方メートル, 300บาทต่อคืน", {"1980日元", "65平方メートル", "300บาท"}),
+        ("120 ريال, 250 ש״ח, 500 रुपये में", {"120ريال", "250ש״ח", "500रुपये"}),
+        ("54,5 м², 2 кг, 99 лв., RM 12", {"54,5м²", "2кг", "99лв", "RM12"}),
     ],
 )
 def test_prices_sizes_and_doses(text: str, found: set[str]) -> None:
@@ -50,6 +53,7 @@ def test_other_amounts_are_others(one: str, other: str) -> None:
         "98,123 visitors, page made in 0.03 s, 17 queries, Fr 13. Mai",
         "sid a8f3, version 2.10.1, chapter 3, 5 most read",
         "3 users online, 4 kgs of, 12 EURO",
+        "5 ноября 2026 г., 3 мин назад, 12 月 5 日, 5 ตุลาคม 2569",
         "",
     ],
 )

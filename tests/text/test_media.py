@@ -113,6 +113,8 @@ def test_symbols_stand_by_themselves() -> None:
         ("<!-- <td>Oak</td> --><script src='/menu.js'></script>", "oak"),
         ('<wood-card name="Oak" id="top"></wood-card>', "oak top"),
         ('<input name="q" value="Oak"><img alt="A chair">', "oak chair"),
+        ('<p data-by="“O’Neil” of Ng"><p data-by="王明"><p data-by="李">', "neil 王明 李"),
+        ('<p data-by="हिन्दी"><p data-by="नी"><p data-by="l’été">', "हिन्दी नी été"),
         ('<p data-city="Graz" data-token="Zm9vYmFyYmF6cXV4MTIz">', "graz"),
         ('<a href="mailto:ann@b.example">', "mailto ann example"),
         ('<a href="/other/oak.html">', ""),
