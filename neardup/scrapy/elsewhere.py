@@ -67,16 +67,25 @@ class Source:
         self._response = response
 
     def leads_to(self, request: Request) -> bool:
-        """Whether a request is for the page itself, or for what an anchor of the page leads to."""
+        """Whether a request is for what an anchor of the page leads to, or for the page itself.
+
+        A request that asks for the page once more waits for something: a page that is not ready, say.
+        """
         url = page_url(request.url)
+        if request.dont_filter and url in self._own:
+            return False
         return url in self._links or _canonical(url) in self._canonical_links
+
+    @cached_property
+    def _own(self) -> set[str]:
+        asked = self._response.request
+        return {page_url(each.url) for each in (self._response, asked) if each is not None}
 
     @cached_property
     def _links(self) -> set[str]:
         response = self._response
         found = links(response.url, response.selector.root) if isinstance(response, HtmlResponse) else ()
-        asked = () if response.request is None else (page_url(response.request.url),)
-        return {page_url(response.url), *asked, *found}
+        return self._own.union(found)
 
     @cached_property
     def _canonical_links(self) -> set[str]:

@@ -158,17 +158,21 @@ class Policy:
         self.had.heard(response)
         return False
 
+    def was_skipped(self, response: Response) -> bool:
+        """Whether a page was skipped when it was requested last."""
+        request = response.request
+        return request is not None and request_key(self.links.crawler, request) in self._skipped
+
     def _is_asked_again(self, response: Response) -> bool:
-        """Whether a page was skipped when it was requested last. An errback may ask for it until it passes.
+        """Whether a page that is to be skipped was skipped before. An errback may ask for it until it passes.
 
         Of a page that is asked for all day, every second copy is skipped.
         """
         assert response.request is not None
-        key = request_key(self.links.crawler, response.request)
-        is_again = key in self._skipped
+        is_again = self.was_skipped(response)
         if len(self._skipped) >= _MOST_SKIPPED:
             self._skipped.clear()
-        self._skipped ^= {key}
+        self._skipped ^= {request_key(self.links.crawler, response.request)}
         return is_again
 
     def items_of(self, response: Response, verdict: Verdict | None) -> PageItems:
@@ -263,10 +267,11 @@ class PageItems:
             policy.drop_later(item, self._dropped_as)
 
     def requested(self, request: Request) -> None:
-        """Take note of a request of the page's callback."""
+        """Take note of a request of the page's callback, or of the errback if the page was skipped."""
         self._is_silent = False
-        if self._policy.callbacks is not None and self._policy.action is Action.SKIP:
-            self._policy.callbacks.requested(self._response.request, self._source, request)
+        callbacks = self._policy.callbacks if self._policy.action is Action.SKIP else None
+        if callbacks is not None and not self._policy.was_skipped(self._response):
+            callbacks.requested(self._response.request, self._source, request)
 
     def finish(self) -> None:
         """Take note that the callback is done."""

@@ -722,6 +722,46 @@ def test_a_skipped_page_that_is_asked_for_again_passes(site: Site, settings: dic
     assert done.stats["neardup/pages_skipped"] == 1
 
 
+class Job(Page):
+    """A page that is ready when it is asked for the third time."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._asked = name, 0
+        super().__init__(b"")
+
+    @property
+    def body(self) -> bytes:
+        self._asked += 1
+        return f"<p>{WORDS}</p><p>{'In work' if self._asked < 3 else prose(self._name, 30)}</p>".encode()
+
+    @body.setter
+    def body(self, html: bytes) -> None:
+        pass
+
+
+class Waits(LinkSpider):
+    """Asks for each page until it is ready."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if "In work" in response.text:
+            yield scrapy.Request(response.url, dont_filter=True)
+        else:
+            yield from super().parse(response)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_page_that_is_asked_for_until_it_is_ready_is_heard(
+    site: Site, settings: dict[str, Any], action: str
+) -> None:
+    jobs = [f"/job/{number}" for number in range(9)]
+    site.add("/", OTHER, *jobs)
+    site.pages |= {job: Job(job) for job in jobs}
+
+    done = crawl(Waits, settings | {"NEARDUP_ACTION": action}, start=f"{site.url}/")
+
+    assert paths(done.items, site) == {"/", *jobs}
+
+
 class HandsOnValues(LinkSpider):
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url}
