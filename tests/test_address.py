@@ -17,10 +17,11 @@ from neardup.detection.endless import EndlessWatch
 from neardup.detection.scope import DOMAIN, HOST, Scope
 from neardup.detection.suspect_clusters import FEWEST_ADDRESSES, ClusterWatch
 from neardup.detection.verdict import Kind, Verdict
-from neardup.scrapy.links import DEFERRED, Links, PageLinks
+from neardup.scrapy.links import DEFERRED, Links
 from neardup.scrapy.options import Action
 from neardup.store.store import Store
 from neardup.text.content import BODY, Content
+from tests.support.page_links import page_links
 from tests.support.stores import pages_of, upgraded, write
 from tests.support.verdicts import page
 
@@ -79,7 +80,7 @@ def test_all_rooms_agree_on_the_host_of_a_url(url: str, host: str, tmp_path: Pat
         canonical_id=1,
     )
     request = Request(plain)
-    assert PageLinks(links, response, duplicate, str).lets_pass(request)
+    assert page_links(links, response, duplicate, str).lets_pass(request)
     assert request.priority <= -DEFERRED  # not taken for a link to another host
 
 

@@ -17,7 +17,8 @@ another duplicate of a page that the cluster has led to            stays
 another page that says and shows just what a page has that the    stays
 cluster has led to, ``OFTEN`` times at most
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
-any of the next three, near to a page that did not wait            stays, see ``neardup.scrapy.links``
+any of the next three, near to a page that did not wait, or at an  stays, see ``neardup.scrapy.links``
+address that the spider has made up
 a page that says nothing which an exhausted cluster has not said   rises by 1; ten in a row are enough
 another page without new links                                     rises by 1/2
 any other page                                                     rises by 1

@@ -11,6 +11,7 @@ import re
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse
@@ -61,10 +62,10 @@ _COLLECTIONS = (list, tuple, set, frozenset)
 
 
 class Source:
-    """What a callback may take from its page: words and links."""
+    """What a callback may take from its page, the ``response``: words and links."""
 
     def __init__(self, response: Response) -> None:
-        self._response = response
+        self.response = response
 
     def leads_to(self, request: Request) -> bool:
         """Whether a request is for what an anchor of the page leads to, or for the page itself.
@@ -76,14 +77,27 @@ class Source:
             return False
         return url in self._links or _canonical(url) in self._canonical_links
 
+    def has_address(self, request: Request) -> bool:
+        """Whether a page has the address of a request: in an anchor, or written out in a script, say.
+
+        A spider has made up any other address by itself: that of a smaller area of a map, of a longer prefix.
+        """
+        if self.leads_to(request):
+            return True
+        whole = urlsplit(request.url)._replace(scheme="", netloc="", fragment="").geturl()
+        path, mark, query = whole.partition("?")
+        name = f"{path.rpartition('/')[2]}{mark}{query}"
+        written = [whole] if name.isdigit() or not name else [whole, name]
+        return any(_is_in(self._text, each.lower()) for each in (*written, *map(unquote, written)))
+
     @cached_property
     def _own(self) -> set[str]:
-        asked = self._response.request
-        return {page_url(each.url) for each in (self._response, asked) if each is not None}
+        asked = self.response.request
+        return {page_url(each.url) for each in (self.response, asked) if each is not None}
 
     @cached_property
     def _links(self) -> set[str]:
-        response = self._response
+        response = self.response
         found = links(response.url, response.selector.root) if isinstance(response, HtmlResponse) else ()
         return self._own.union(found)
 
@@ -93,8 +107,8 @@ class Source:
 
     @cached_property
     def _text(self) -> str:
-        request = self._response.request
-        said = [self._response.url, getattr(self._response, "text", "")]
+        request = self.response.request
+        said = [self.response.url, getattr(self.response, "text", "")]
         if request is not None:
             referer = request.headers.get("Referer") or b""
             said += [request.url, referer.decode("latin-1"), str(request.meta.get("link_text", ""))]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from neardup.detection.verdict import Verdict
+    from neardup.scrapy.elsewhere import Source
     from neardup.urls.audit import Audit
 
 CLUSTER = "neardup_cluster"
@@ -52,6 +53,13 @@ Each page on the way counts by the place of its link among the new links of the 
 
 OUT_OF = "neardup_out_of"
 """Key of the meta of a deferred request: the shape of the URL of the page that the request came out of."""
+
+UNNAMED = "neardup_unnamed"
+"""Key of the meta of a deferred request at an address that its page does not have.
+
+The spider has made the address up, as that of a smaller area of a map. Only the spider knows where such
+requests end.
+"""
 
 BAND = "neardup_band"
 """Key of the meta of a link that may be put back into the queue when its turn comes.
@@ -96,7 +104,7 @@ Some wait half a band earlier than the others, at a stop of the audit.
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
 
-_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, OUT_OF, BAND, PREDICTED, AUDITED, AGAIN})
+_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, OUT_OF, UNNAMED, BAND, PREDICTED, AUDITED, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
 
 _NEAR = 3
@@ -381,7 +389,8 @@ class Links:
         """Whether a request that has waited is not to be made any more: only the duplicates of an exhausted
         cluster have led to it.
         """
-        if not self._deferred:  # Scrapy makes no fingerprints of start requests, and a fingerprint takes time
+        # Scrapy makes no fingerprints of start requests, and a fingerprint takes time.
+        if not self._deferred or UNNAMED in request.meta:
             return False
         fingerprint = request_key(self.crawler, request)
         cluster = self._deferred.get(fingerprint)
@@ -441,10 +450,11 @@ class PageLinks:
     """
 
     def __init__(
-        self, links: Links, response: Response, verdict: Verdict | None, text: Callable[[], str]
+        self, links: Links, source: Source, verdict: Verdict | None, text: Callable[[], str]
     ) -> None:
         self._links = links
-        self._response = response
+        self._source = source
+        response = self._response = source.response
         asked = response.request.url if response.request else response.url
         # As Scrapy writes them, in requests as well: nothing here is printed.
         self._own_urls = {url.partition("#")[0] for url in (response.url, asked)}
@@ -491,7 +501,8 @@ class PageLinks:
             return True
         assert verdict is not None
         cluster = links.endless.cluster_of(copy_of)
-        if (links.action.withholds and not new) or links.leads_no_further(cluster, url):
+        is_named = self._source.has_address(request)
+        if (links.action.withholds and not new) or (is_named and links.leads_no_further(cluster, url)):
             links.withhold(request, fingerprint, cluster)
             links.hold(verdict, fingerprint, Held(request, request.priority, Why.WITHHELD))
             self.withheld += 1
@@ -500,6 +511,8 @@ class PageLinks:
         priority = request.priority
         # Pages have many links that Scrapy filters. Held, these took memory, and the time of the collector.
         far = self._far + len(self._new)
+        if not is_named:
+            meta[UNNAMED] = True
         waiting = links.defer(request, fingerprint, cluster, chain, far, out_of=self._shape)
         if waiting is not None:
             links.hold(verdict, fingerprint, Held(waiting, priority, Why.DEFERRED))
@@ -564,21 +577,22 @@ class PageLinks:
                 shown=shown,
                 numbers=numbers,
             )
-            if self._is_near(led):
+            if self._is_no_sign(led):
                 led = Led.LITTLE
         self.tells = led is not Led.LITTLE
         out_of = self._response.meta.get(OUT_OF, "")
         return cluster if endless.led(cluster, led, shape=self._shape, out_of=out_of) else None
 
-    def _is_near(self, led: Led) -> bool:
-        """Whether this page is too near to one that did not wait to be a sign of an endless space."""
-        if led is Led.LEAF and self._response.meta.get(CHAIN) == 0:
+    def _is_no_sign(self, led: Led) -> bool:
+        """Whether this page has nothing new, but is no sign of an endless space.
+
+        It is near to a page that did not wait, or the spider has made its address up.
+        """
+        if led not in {Led.NOTHING, Led.LEAF, Led.OF_ENDED}:
+            return False
+        if UNNAMED in self._response.meta or (led is Led.LEAF and self._response.meta.get(CHAIN) == 0):
             return True
-        return (
-            led in {Led.NOTHING, Led.LEAF, Led.OF_ENDED}
-            and self._far <= _NEAR
-            and len(self._new) <= _FEW_LINKS
-        )
+        return self._far <= _NEAR and len(self._new) <= _FEW_LINKS
 
     def _is_link(self, request: Request) -> bool:
         """Whether a request for another page is a link to it: not a form, and not what completes an item."""

@@ -11,6 +11,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from neardup.detection.verdict import LEFT_ALONE
+from neardup.scrapy.elsewhere import Source
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.verdicts import get_verdict
 
@@ -95,8 +96,9 @@ class NearDuplicateMiddleware:
     ) -> AsyncIterator[Any]:
         await self.neardup.wait_for_room()
         verdict = get_verdict(response)
-        items = self.neardup.policy.items_of(response, verdict)
-        links = self.neardup.policy.links_of(response, verdict, partial(self.neardup.text, response))
+        source = Source(response)
+        items = self.neardup.policy.items_of(source, verdict)
+        links = self.neardup.policy.links_of(source, verdict, partial(self.neardup.text, response))
         requested: list[str] = []
         stores_links = self.neardup.options.links
         try:

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from neardup.detection.endless import EndlessWatch
 from neardup.scrapy.carried import values_carried
-from neardup.scrapy.elsewhere import Callbacks, Source
 from neardup.scrapy.links import AGAIN, Links, PageLinks, request_key
 from neardup.scrapy.options import Action
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from neardup.detection.verdict import Verdict
+    from neardup.scrapy.elsewhere import Callbacks, Source
     from neardup.scrapy.had import Content, Had
 
 logger = logging.getLogger(__name__)
@@ -175,13 +175,13 @@ class Policy:
         self._skipped ^= {request_key(self.links.crawler, response.request)}
         return is_again
 
-    def items_of(self, response: Response, verdict: Verdict | None) -> PageItems:
+    def items_of(self, source: Source, verdict: Verdict | None) -> PageItems:
         """What to do with the items of one page."""
-        return PageItems(self, response, verdict)
+        return PageItems(self, source, verdict)
 
-    def links_of(self, response: Response, verdict: Verdict | None, text: Callable[[], str]) -> PageLinks:
+    def links_of(self, source: Source, verdict: Verdict | None, text: Callable[[], str]) -> PageLinks:
         """What to do with the requests of one page; ``text`` gives its visible text."""
-        return PageLinks(self.links, response, verdict, text)
+        return PageLinks(self.links, source, verdict, text)
 
     def hold_page(self, response: Response, verdict: Verdict) -> None:
         """Remember a page whose items are dropped, or whose callback is not called, if that is doubtful.
@@ -228,12 +228,12 @@ class PageItems:
     page.
     """
 
-    def __init__(self, policy: Policy, response: Response, verdict: Verdict | None) -> None:
+    def __init__(self, policy: Policy, source: Source, verdict: Verdict | None) -> None:
         self._policy = policy
-        self._response = response
+        self._source = source
+        response = self._response = source.response
         self._verdict = verdict
         self._dropped_as = verdict if policy.drops_items(verdict, response) else None
-        self._source = Source(response)
         self._elsewhere: frozenset[str] | None = None
         """Words of the items so far that the page does not have; None: no item was read."""
         self._is_silent, self._has_dropped = True, False

@@ -23,11 +23,12 @@ from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.scrapy import extension
 from neardup.scrapy.held import MOST_REQUESTS
-from neardup.scrapy.links import CHAIN, CLUSTER, FAR, OUT_OF, RELEASED, Links, PageLinks, request_key
+from neardup.scrapy.links import CHAIN, CLUSTER, FAR, OUT_OF, RELEASED, Links, request_key
 from neardup.scrapy.options import Action
 from neardup.store.figures import curve
 from neardup.store.store import Store
 from tests.support.crawling import crawl
+from tests.support.page_links import page_links
 from tests.support.sites.processes import crawl_process, make_project
 from tests.support.sites.served import serve_site
 from tests.support.sites.spiders import UrlSpider
@@ -157,7 +158,7 @@ def duplicate(evidence: Evidence = Evidence.WHOLE, page_id: int = 2) -> Verdict:
 
 
 def response() -> HtmlResponse:
-    return HtmlResponse(URL, body=b"<p>x</p>", encoding="utf-8", request=Request(URL))
+    return HtmlResponse(URL, body=b"<a href=/next>x</a>", encoding="utf-8", request=Request(URL))
 
 
 class TestReleasedLinks:
@@ -172,7 +173,7 @@ class TestReleasedLinks:
         request = Request(f"http://shop.example/{name}", priority=7, meta={"kept": 1})
         # Pages that differ in numbers alone wait on.
         said = str(verdict.page_id).translate(str.maketrans("0123456789", "abcdefghij"))
-        assert PageLinks(links, response(), verdict, lambda: said).lets_pass(request)
+        assert page_links(links, response(), verdict, lambda: said).lets_pass(request)
         links.crawler.signals.send_catch_log(signals.request_scheduled, request=request)
         if seen:
             links.crawler.signals.send_catch_log(signals.request_dropped, request=request)
@@ -246,7 +247,7 @@ class TestReleasedLinks:
         for _ in range(3):
             links.endless.led(1, Led.NOTHING)
         withheld = Request("http://shop.example/next")
-        assert not PageLinks(links, response(), duplicate(), str).lets_pass(withheld)
+        assert not page_links(links, response(), duplicate(), str).lets_pass(withheld)
         assert links.lost_candidates == 1
 
         (released,) = links.release(2, 1)
@@ -261,7 +262,7 @@ class TestReleasedLinks:
     def test_nofollow_makes_no_request_that_has_been_made(self, links: Links) -> None:
         links.action = Action.NOFOLLOW
         links.pass_on(request_key(links.crawler, Request("http://shop.example/next")))
-        assert not PageLinks(links, response(), duplicate(), str).lets_pass(
+        assert not page_links(links, response(), duplicate(), str).lets_pass(
             Request("http://shop.example/next")
         )
 

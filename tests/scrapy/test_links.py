@@ -29,7 +29,6 @@ from neardup.scrapy.links import (
     LONGEST_CHAIN,
     REPEATED,
     Links,
-    PageLinks,
     lowered_by,
     queued_again,
     request_key,
@@ -37,6 +36,7 @@ from neardup.scrapy.links import (
 from neardup.scrapy.options import Action
 from neardup.urls.audit import Audit
 from tests.support.crawling import crawl, serve
+from tests.support.page_links import page_links
 from tests.support.spiders import OTHER, WORDS, LinkSpider, text
 
 if TYPE_CHECKING:
@@ -83,8 +83,22 @@ DUPLICATE = Verdict(
 )
 
 
-def response(meta: dict[str, Any] | None = None, url: str = URL) -> HtmlResponse:
-    return HtmlResponse(url, body=b"<p>x</p>", encoding="utf-8", request=Request(url, meta=meta))
+LINKS = (
+    "/alone",
+    "/day/0",
+    "/day/77",
+    "/event/jazz-night",
+    "/event/rock",
+    "/known",
+    "/month/3",
+    "/news",
+    "/next",
+)
+BODY = "".join(f"<a href={link}>x</a>" for link in LINKS).encode()
+
+
+def response(meta: dict[str, Any] | None = None, url: str = URL, body: bytes = BODY) -> HtmlResponse:
+    return HtmlResponse(url, body=body, encoding="utf-8", request=Request(url, meta=meta))
 
 
 @pytest.fixture
@@ -107,7 +121,7 @@ def links() -> Links:
     ],
 )
 def test_links_wait(links: Links, request_: Request) -> None:
-    assert PageLinks(links, response(), DUPLICATE, str).lets_pass(request_)
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(request_)
 
     assert request_.priority == -DEFERRED
     assert request_.meta[CLUSTER] == 1
@@ -134,7 +148,7 @@ def by_keyword(response: Any, *, name: str = "chair") -> None:
 def test_callbacks_that_hold_values_are_called_at_once(links: Links, callback: Any) -> None:
     request = Request("http://shop.example/api", callback=callback)
 
-    PageLinks(links, response(), DUPLICATE, str).lets_pass(request)
+    page_links(links, response(), DUPLICATE, str).lets_pass(request)
 
     assert request.priority == 0
     assert values_carried(request)
@@ -159,7 +173,7 @@ def test_a_request_says_what_it_carries() -> None:
 def test_a_callback_that_calls_another_one_holds_nothing(links: Links) -> None:
     request = Request("http://shop.example/other", callback=SPIDER.parser())
 
-    PageLinks(links, response(), DUPLICATE, str).lets_pass(request)
+    page_links(links, response(), DUPLICATE, str).lets_pass(request)
 
     assert request.priority == -DEFERRED
 
@@ -170,7 +184,7 @@ def test_pages_of_one_callback_with_other_values_are_links(links: Links) -> None
     page.request.callback = partial(SPIDER.parse_other, "chairs")
     request = Request("http://shop.example/other", callback=partial(SPIDER.parse_other, "chairs, page 2"))
 
-    PageLinks(links, page, DUPLICATE, str).lets_pass(request)
+    page_links(links, page, DUPLICATE, str).lets_pass(request)
 
     assert request.priority == -DEFERRED
 
@@ -178,7 +192,7 @@ def test_pages_of_one_callback_with_other_values_are_links(links: Links) -> None
 def test_what_a_start_request_has_fetched_is_not_made_once_more(links: Links) -> None:
     """Scrapy drops the link of a duplicate if a start request for the same page is in the queue."""
     doubtful = replace(DUPLICATE, evidence=Evidence.WHOLE)
-    PageLinks(links, response(), doubtful, str).lets_pass(Request("http://shop.example/other"))
+    page_links(links, response(), doubtful, str).lets_pass(Request("http://shop.example/other"))
     assert not links.has_been_released(Request("http://shop.example/other"))  # the start request
 
     assert links.release(2, None) == []
@@ -188,7 +202,7 @@ def test_links_that_expire_are_made_in_their_turn(links: Links) -> None:
     request = Request(f"http://shop.example/other?until={int(time.time()) + 60}")
     links.marks = True
 
-    PageLinks(links, response(), DUPLICATE, str).lets_pass(request)
+    page_links(links, response(), DUPLICATE, str).lets_pass(request)
 
     assert request.priority == 0
     assert request.meta[BAND] == 0
@@ -229,7 +243,7 @@ def test_what_is_no_link_to_another_page_is_not_touched(
         links.endless.led(1, Led.NOTHING)
     before = request_.to_dict(spider=SPIDER)
 
-    assert PageLinks(links, response(), DUPLICATE, str).lets_pass(request_)
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(request_)
 
     assert request_.to_dict(spider=SPIDER) == before
 
@@ -238,18 +252,18 @@ def test_links_of_other_pages_are_not_touched(links: Links) -> None:
     for verdict in (NEW, None):
         request = Request("http://shop.example/other")
 
-        assert PageLinks(links, response(), verdict, str).lets_pass(request)
+        assert page_links(links, response(), verdict, str).lets_pass(request)
 
         assert (request.priority, request.meta) == (0, {})
 
 
 def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
-    PageLinks(links, response(), NEW, str).lets_pass(Request("http://shop.example/known"))
+    page_links(links, response(), NEW, str).lets_pass(Request("http://shop.example/known"))
     known, alone = (
         Request("http://shop.example/known", priority=5),
         Request("http://shop.example/alone", priority=5),
     )
-    page = PageLinks(links, response(), DUPLICATE, str)
+    page = page_links(links, response(), DUPLICATE, str)
 
     assert page.lets_pass(known)
     assert page.lets_pass(alone)
@@ -260,18 +274,18 @@ def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
 def test_a_priority_taken_over_from_the_response_is_not_lowered_again(links: Links) -> None:
     request = Request("http://shop.example/other", priority=-DEFERRED)
 
-    PageLinks(links, response(), DUPLICATE, str).lets_pass(request)
+    page_links(links, response(), DUPLICATE, str).lets_pass(request)
 
     assert request.priority == -DEFERRED
 
 
 def test_the_longer_a_chain_of_duplicates_the_later_is_its_end(links: Links) -> None:
     first = Request("http://shop.example/1")
-    PageLinks(links, response(), DUPLICATE, str).lets_pass(first)
+    page_links(links, response(), DUPLICATE, str).lets_pass(first)
     second = Request("http://shop.example/2")
-    PageLinks(links, response(first.meta), DUPLICATE, str).lets_pass(second)
+    page_links(links, response(first.meta), DUPLICATE, str).lets_pass(second)
     late = Request("http://shop.example/3")
-    PageLinks(links, response({CLUSTER: 1, CHAIN: 1_000}), DUPLICATE, str).lets_pass(late)
+    page_links(links, response({CLUSTER: 1, CHAIN: 1_000}), DUPLICATE, str).lets_pass(late)
 
     assert [request.priority for request in (first, second, late)] == [
         -DEFERRED,
@@ -283,7 +297,7 @@ def test_the_longer_a_chain_of_duplicates_the_later_is_its_end(links: Links) -> 
 def test_a_cluster_that_a_spider_copies_does_not_spread(links: Links) -> None:
     copied = Request("http://shop.example/other", meta={CLUSTER: 7})
     retry = Request(URL, meta={CLUSTER: 7})
-    page = PageLinks(links, response({CLUSTER: 7}), NEW, str)
+    page = page_links(links, response({CLUSTER: 7}), NEW, str)
 
     assert page.lets_pass(copied)
     assert page.lets_pass(retry)
@@ -294,8 +308,8 @@ def test_a_cluster_that_a_spider_copies_does_not_spread(links: Links) -> None:
 
 def test_nofollow_withholds_only_what_another_page_has_too(links: Links) -> None:
     links.action = Action.NOFOLLOW
-    PageLinks(links, response(), NEW, str).lets_pass(Request("http://shop.example/known"))
-    page = PageLinks(links, response(), DUPLICATE, str)
+    page_links(links, response(), NEW, str).lets_pass(Request("http://shop.example/known"))
+    page = page_links(links, response(), DUPLICATE, str)
 
     assert not page.lets_pass(Request("http://shop.example/known"))
     assert page.lets_pass(Request("http://shop.example/alone"))
@@ -309,13 +323,13 @@ class TestExhausted:
     def exhausted(self, links: Links) -> Links:
         self.waiting = [Request(f"http://shop.example/{name}") for name in ("known", "alone")]
         for request in self.waiting:
-            PageLinks(links, response(), DUPLICATE, str).lets_pass(request)
+            page_links(links, response(), DUPLICATE, str).lets_pass(request)
         for _ in range(3):
             links.endless.led(1, Led.NOTHING)
         return links
 
     def test_links_are_withheld_and_counted(self, exhausted: Links) -> None:
-        assert not PageLinks(exhausted, response(), DUPLICATE, str).lets_pass(
+        assert not page_links(exhausted, response(), DUPLICATE, str).lets_pass(
             Request("http://shop.example/next")
         )
 
@@ -328,21 +342,40 @@ class TestExhausted:
 
     def test_but_not_what_another_page_has_led_to_meanwhile(self, exhausted: Links) -> None:
         # Scrapy does not take the request of the other page, because the one that waits is the same.
-        PageLinks(exhausted, response(), NEW, str).lets_pass(Request("http://shop.example/known"))
+        page_links(exhausted, response(), NEW, str).lets_pass(Request("http://shop.example/known"))
 
         assert [exhausted.is_withheld_now(request) for request in self.waiting] == [False, True]
 
+    def test_what_the_spider_has_made_up_waits_and_is_made(self, links: Links) -> None:
+        areas = [Request(f"http://shop.example/near?x={x}") for x in range(2)]
+        first = page_links(links, response(), DUPLICATE, str)
+        assert all(map(first.lets_pass, areas))
+        for area in areas * 5:
+            assert page_links(links, response(area.meta), DUPLICATE, str).finish() is None
+        assert all(area.priority <= -DEFERRED for area in areas)
+
+        for _ in range(3):
+            links.endless.led(1, Led.NOTHING)
+
+        assert not any(map(links.is_withheld_now, areas))
+        assert page_links(links, response(), DUPLICATE, str).lets_pass(
+            Request("http://shop.example/near?x=9")
+        )
+        assert links.lost_candidates == 0
+
     def test_a_link_that_turns_up_elsewhere_is_no_candidate_any_more(self, exhausted: Links) -> None:
-        PageLinks(exhausted, response(), DUPLICATE, str).lets_pass(Request("http://shop.example/next"))
-        assert PageLinks(exhausted, response(), NEW, str).lets_pass(Request("http://shop.example/next"))
+        page_links(exhausted, response(), DUPLICATE, str).lets_pass(Request("http://shop.example/next"))
+        assert page_links(exhausted, response(), NEW, str).lets_pass(Request("http://shop.example/next"))
 
         assert exhausted.lost_candidates == 0
 
     def test_something_new_opens_the_cluster_again(self, exhausted: Links) -> None:
-        page = PageLinks(exhausted, response({CLUSTER: 1}), NEW, str)
+        page = page_links(exhausted, response({CLUSTER: 1}), NEW, str)
         page.finish()
 
-        assert PageLinks(exhausted, response(), DUPLICATE, str).lets_pass(Request("http://shop.example/next"))
+        assert page_links(exhausted, response(), DUPLICATE, str).lets_pass(
+            Request("http://shop.example/next")
+        )
 
 
 @pytest.mark.parametrize(
@@ -383,8 +416,8 @@ def test_links_of_copies_that_a_sample_led_to_do_not_wait(links: Links) -> None:
     links.audit = Audit(0.05, 8, seed=1)
     waiting, of_sample = Request("http://shop.example/a"), Request("http://shop.example/b")
 
-    assert PageLinks(links, response(), DUPLICATE, str).lets_pass(waiting)
-    assert PageLinks(links, response({AUDITED: 1}), DUPLICATE, str).lets_pass(of_sample)
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(waiting)
+    assert page_links(links, response({AUDITED: 1}), DUPLICATE, str).lets_pass(of_sample)
 
     assert (of_sample.priority, of_sample.meta[BAND]) == (0, 0)
     assert waiting.priority <= -lowered_by(0.5)
@@ -506,7 +539,7 @@ class TestNearPages:
         exhausted: list[int | None] = []
         for visit in range(30):
             meta = {CLUSTER: 1, CHAIN: chain, FAR: far}
-            page = PageLinks(links, response(meta), DUPLICATE, lambda: "what all of these pages say")
+            page = page_links(links, response(meta), DUPLICATE, lambda: "what all of these pages say")
             for link in range(new_links):
                 assert page.lets_pass(Request(f"http://shop.example/{visit}/{link}")) or exhausted
             exhausted += [page.finish()]
@@ -515,9 +548,9 @@ class TestNearPages:
 
     def test_a_step_is_the_place_among_the_new_links(self, links: Links) -> None:
         requests = [Request(f"http://shop.example/{name}") for name in "abc"]
-        first = PageLinks(links, response(), DUPLICATE, str)
+        first = page_links(links, response(), DUPLICATE, str)
         assert all(first.lets_pass(request) for request in requests)
-        further = PageLinks(links, response(requests[1].meta), DUPLICATE, str)
+        further = page_links(links, response(requests[1].meta), DUPLICATE, str)
         below = Request("http://shop.example/below")
         assert further.lets_pass(below)
 
@@ -529,22 +562,22 @@ class TestFruitfulShapes:
 
     def test_months_are_followed_when_days_have_exhausted_the_cluster(self, links: Links) -> None:
         site = "http://shop.example"
-        first = PageLinks(links, response(url=f"{site}/month/1"), DUPLICATE, str)
+        first = page_links(links, response(url=f"{site}/month/1"), DUPLICATE, str)
         event, waiting = Request(f"{site}/event/jazz-night"), Request(f"{site}/day/0")
         assert first.lets_pass(event)
         assert first.lets_pass(waiting)
         for page_id, said in ((3, "a night of jazz"), (4, "sea bass and potatoes")):
             new = replace(NEW, page_id=page_id)
-            PageLinks(links, response(event.meta, event.url), new, partial(str, said)).finish()
+            page_links(links, response(event.meta, event.url), new, partial(str, said)).finish()
         far = {**waiting.meta, CHAIN: 3, FAR: 9}
         told: list[int | None] = []
         for day in range(1, 30):
-            page = PageLinks(links, response(far, f"{site}/day/{day}"), DUPLICATE, lambda: "nothing")
+            page = page_links(links, response(far, f"{site}/day/{day}"), DUPLICATE, lambda: "nothing")
             told.append(page.finish())
         assert waiting.meta[CLUSTER] in told
 
         passed = [
-            PageLinks(links, response(url=f"{site}/month/2"), DUPLICATE, str).lets_pass(Request(site + path))
+            page_links(links, response(url=f"{site}/month/2"), DUPLICATE, str).lets_pass(Request(site + path))
             for path in ("/month/3", "/event/rock", "/day/77", "/news")
         ]
 
@@ -560,7 +593,7 @@ class TestPagesThatDifferInNumbers:
         """A link of the page of a day, after the page has been read."""
         request = Request(f"http://shop.example/week/{number}/more")
         of = replace(verdict, page_id=number)
-        assert PageLinks(links, response(meta), of, lambda: f"{number} May: {said}").lets_pass(request)
+        assert page_links(links, response(meta), of, lambda: f"{number} May: {said}").lets_pass(request)
         return request
 
     def test_their_links_wait(self, links: Links) -> None:

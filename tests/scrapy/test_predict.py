@@ -35,7 +35,6 @@ from neardup.scrapy.links import (
     PREDICTED,
     RELEASED,
     Links,
-    PageLinks,
     lowered_by,
 )
 from neardup.scrapy.options import Action, Options, Predict
@@ -48,6 +47,7 @@ from neardup.urls.effects import Effect, Effects
 from neardup.urls.learner import Learner
 from neardup.urls.rules import Rule, Slot
 from tests.support.crawling import crawl
+from tests.support.page_links import page_links
 from tests.support.sites import spiders
 from tests.support.sites.chains import PrintedGuestbook
 from tests.support.sites.cms import Forum
@@ -436,7 +436,7 @@ class TestNeverTouched:
     def test_what_is_no_link(self, links: Links, request_: Request) -> None:
         before = request_.to_dict(spider=SPIDER)
 
-        assert PageLinks(links, self.response(), None, str).lets_pass(request_)
+        assert page_links(links, self.response(), None, str).lets_pass(request_)
         assert predictions().look_at(request_) is None
 
         assert request_.to_dict(spider=SPIDER) == before
@@ -445,14 +445,14 @@ class TestNeverTouched:
     def test_links_are_looked_at_also_those_to_other_hosts(self, links: Links, url: str) -> None:
         request = Request(url)
 
-        assert PageLinks(links, self.response(), None, str).lets_pass(request)
+        assert page_links(links, self.response(), None, str).lets_pass(request)
 
         assert request.meta == {BAND: 0}
 
     def test_marks_that_a_spider_copies_are_taken_out(self, links: Links) -> None:
         request = Request(KNOWN, meta={PREDICTED: True, BAND: 3})
 
-        PageLinks(links, self.response(), None, str).lets_pass(request)
+        page_links(links, self.response(), None, str).lets_pass(request)
 
         assert request.meta == {BAND: 0}
 
@@ -461,7 +461,7 @@ class TestNeverTouched:
         object.__setattr__(of_page, "follow", False)
         request = Request(KNOWN)
 
-        assert PageLinks(links, self.response(), of_page, str).lets_pass(request)
+        assert page_links(links, self.response(), of_page, str).lets_pass(request)
 
         assert (request.priority, request.meta[BAND]) == (-DEFERRED, OF_DUPLICATES)
 
@@ -475,7 +475,7 @@ class TestNeverTouched:
             evidence=Evidence.WHOLE,
         )
         object.__setattr__(doubtful, "follow", False)
-        PageLinks(links, self.response(), doubtful, str).lets_pass(Request(KNOWN))
+        page_links(links, self.response(), doubtful, str).lets_pass(Request(KNOWN))
 
         (released,) = links.release(2, cluster=None)
 

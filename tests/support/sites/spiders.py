@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import scrapy
 from scrapy import signals
@@ -12,6 +12,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http import FormRequest, HtmlResponse, JsonResponse
 
 from tests.support.sites import items
+from tests.support.sites.branches import Area
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -206,6 +207,22 @@ class KeepingSpider(FollowSpider):
         page = response.headers.get("X-Page")
         item["pages"].append(None if page is None else int(page))
         item["texts"].append(" ".join(response.css("h1::text, p::text, td::text").getall()))
+
+
+class AreasSpider(FollowSpider):
+    """Asks for the quarters of each area of a map that has too many branches."""
+
+    name = "areas"
+
+    def item(self, response: Response) -> Any:
+        return {"names": response.css("li::text").getall()}
+
+    def links(self, response: Response) -> Iterator[scrapy.Request]:
+        if not response.css("li"):
+            query = dict(parse_qsl(urlsplit(response.url).query))
+            area = Area(*(int(query[name]) for name in ("x", "y", "width")))
+            for quarter in area.quarters():
+                yield response.follow(quarter.target)
 
 
 class ErrorsSpider(FollowSpider):
