@@ -182,6 +182,11 @@ class _Pages:
         kind.leads_on |= shape == out_of
         keep_latest(self.by_shape, shape, kind, _MOST_KINDS)
 
+    def leads_on(self, url: str) -> bool:
+        """Whether pages with URLs of this shape have led to their like."""
+        kind = self.by_shape.get(url_shape(url))
+        return kind is not None and kind.leads_on
+
     def further(self, distances: Sequence[int]) -> list[list[Further]]:
         """URLs so many steps further on, of each kind of pages that leads on to its like and whose URLs
         count. Empty: those of the largest such kind do not count. Without such a kind, the last page's tell.
@@ -197,9 +202,9 @@ class LookAhead:
 
     A chain of pages that are alike, such as the removed entries of a guestbook, looks like an endless space
     from within. If the URLs of its pages count up or down, a few pages further on are requested. When one of
-    these is not there, or is another page, the chain has an end, and is followed that far. All are copies in
-    an endless space. Pages of several kinds may lead to their like, such as days and weeks. Then each kind
-    has to have an end. Forms beside the entries of a guestbook tell nothing.
+    these is not there, is another page, or leads no further, the chain has an end, and is followed that far.
+    All are copies in an endless space. Pages of several kinds may lead to their like, such as days and weeks.
+    Then each kind has to have an end. Forms beside the entries of a guestbook tell nothing.
 
     Pages without words of their own may have media, files or symbols of their own, or words that are not
     shown. These stand in data for scripts, attributes and titles. Whether these are content is seen by asking
@@ -474,7 +479,8 @@ class LookAhead:
         return ends
 
     async def _is_end(self, there: Further, cluster: int, like: Request | None) -> bool:
-        """Whether something else than a copy of the last pages is to be found there.
+        """Whether something else than a copy of the last pages is to be found there, or one that leads no
+        further.
 
         So is a page that says something of its own, unless words of such pages are random.
         """
@@ -486,6 +492,9 @@ class LookAhead:
         if not 200 <= found.status < 300:
             return found.status in _NOT_THERE
         if not isinstance(found, HtmlResponse) or not self._is_like(cluster, found):
+            return True
+        pages = self._pages.get(cluster)
+        if pages is not None and pages.leads_on(there.url) and not _leads_further(found, there):
             return True
         is_random = self._endless.is_random(url_shape(there.url))
         return not is_random and not self._endless.says_nothing(cluster, self._text(found))
@@ -511,6 +520,13 @@ class LookAhead:
         if of is None:
             of = self._endless.first_saying(response.url, self._text(response))
         return of is not None and self._endless.is_of(cluster, of)
+
+
+def _leads_further(page: HtmlResponse, there: Further) -> bool:
+    """Whether a page has a link to its like, other than the one before."""
+    assert there.url is not None
+    shape, near = url_shape(there.url), {there.url, there.before}
+    return any(link not in near and url_shape(link) == shape for link in links(page.url, page.selector.root))
 
 
 def _in_one_session(urls: Sequence[str]) -> list[str]:

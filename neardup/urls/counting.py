@@ -32,12 +32,14 @@ _TIME_DIGITS = 10
 
 
 class Further(NamedTuple):
-    """A URL so many steps further on; None: the number would be negative, so that no such URL is to be
-    expected.
+    """A URL so many steps further on, and the one before it.
+
+    None: the number would be negative, so that no such URL is to be expected.
     """
 
     steps: int
     url: str | None
+    before: str | None
 
 
 def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
@@ -47,10 +49,10 @@ def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
     at once; so each number but a few has to be beyond those before it. Years, months and times by themselves
     do not count as numbers: they begin anew, or nobody knows which of them a site has.
 
-    >>> further_on([f"http://a.example/photo/{number}" for number in range(101, 109)], [100])
-    [Further(steps=100, url='http://a.example/photo/208')]
-    >>> further_on([f"http://a.example/comic/2026-11-{day:02}" for day in range(9, 1, -1)], [100])
-    [Further(steps=100, url='http://a.example/comic/2026-07-25')]
+    >>> further_on([f"http://a.example/photo/{number}" for number in range(101, 109)], [100])[0][:2]
+    (100, 'http://a.example/photo/208')
+    >>> further_on([f"http://a.example/comic/2026-11-{day:02}" for day in range(9, 1, -1)], [100])[0][1:]
+    ('http://a.example/comic/2026-07-25', 'http://a.example/comic/2026-07-26')
     >>> further_on(["http://a.example/?id=7x", "http://a.example/?id=8x"], [100])
     []
     """
@@ -97,11 +99,15 @@ def _until_none(
     found: re.Match[str], last: int, step: int, distances: Iterable[int], write: Callable[[int], str]
 ) -> list[Further]:
     """The URLs with another number in the place of one that was found."""
+
+    def url_of(number: int) -> str | None:
+        start, end = found.span()
+        return None if number < 0 else f"{found.string[:start]}{write(number)}{found.string[end:]}"
+
     further = []
-    before, after = found.string[: found.start()], found.string[found.end() :]
     for distance in distances:
         number = last + distance * step
-        further.append(Further(distance, None if number < 0 else f"{before}{write(number)}{after}"))
+        further.append(Further(distance, url_of(number), url_of(number - step)))
         if number < 0:
             break
     return further

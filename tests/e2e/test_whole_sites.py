@@ -20,6 +20,7 @@ from tests.support.sites.branches import Branches
 from tests.support.sites.chains import (
     Album,
     Beside,
+    Diary,
     Drawings,
     Draws,
     Guestbook,
@@ -331,6 +332,7 @@ class TestChains:
         "make",
         [
             Album,
+            Diary,
             Drawings,
             *(pytest.param(partial(Draws, spelling), id=spelling) for spelling in SPELLINGS),
             *(pytest.param(partial(Beside, shows), id=shows) for shows in BESIDE),

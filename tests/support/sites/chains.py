@@ -199,6 +199,26 @@ class Guestbook(Chain):
         return "Guestbook", self._removed if number in self.removed else prose(f"entry {number}", 60)
 
 
+class Diary(Guestbook):
+    """The server has pages of all days to come. They say what removed ones say, and lead back alone."""
+
+    removed = range(21, 128)
+
+    def __init__(self) -> None:
+        super().__init__(1, 130, step=1)
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.path == "/":
+            return super().answer(ask)
+        number = int(ask.path.rpartition("/")[2])
+        links = {self._path(number - 1): "Back"} if number > 1 else {}
+        if number not in self.numbers:
+            return page("Guestbook", self._removed, links=links)
+        if number + 1 in self.numbers:
+            links[self._path(number + 1)] = "Next"
+        return page(*self.shown(number), key=f"{self.name} {number}", links=links)
+
+
 class PrintedGuestbook(Guestbook):
     """The first link is to an entry of a hundred removed ones in a row. A parameter counts, and each entry
     has a view for printing and links to those beside it.
