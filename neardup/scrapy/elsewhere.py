@@ -82,13 +82,16 @@ class Source:
 
         A spider has made up any other address by itself: that of a smaller area of a map, of a longer prefix.
         """
-        if self.leads_to(request):
+        url = page_url(request.url)
+        if unquote(url) in self._plain_links:
             return True
-        whole = urlsplit(request.url)._replace(scheme="", netloc="", fragment="").geturl()
+        whole = urlsplit(url)._replace(scheme="", netloc="").geturl()
         path, mark, query = whole.partition("?")
         name = f"{path.rpartition('/')[2]}{mark}{query}"
-        written = [whole] if name.isdigit() or not name else [whole, name]
-        return any(_is_in(self._text, each.lower()) for each in (*written, *map(unquote, written)))
+        written = {whole} if name.isdigit() or not name else {whole, name}
+        if any(_is_in(self._text, each.lower()) for each in written.union(map(unquote, written))):
+            return True
+        return _canonical(url) in self._canonical_links
 
     @cached_property
     def _own(self) -> set[str]:
@@ -100,6 +103,10 @@ class Source:
         response = self.response
         found = links(response.url, response.selector.root) if isinstance(response, HtmlResponse) else ()
         return self._own.union(found)
+
+    @cached_property
+    def _plain_links(self) -> set[str]:
+        return set(map(unquote, self._links))
 
     @cached_property
     def _canonical_links(self) -> set[str]:
