@@ -44,14 +44,14 @@ _LARGE = re.compile(r"-?\d{4}")
 """Smaller numbers that are no texts may be depths, positions and statuses."""
 
 _OF_THIS_TIME = re.compile(
-    r"(?:\b[a-z]{3}, )?\b\d{1,2}(?:\.|st|nd|rd|th)?[\s-](?:of )?[^\W\d_]{3,}[.,\s-]{1,2}(?=(?:19|20)\d{2}\b)"
+    r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b"  # UUIDs and digests
+    r"|(?:\b[a-z]{3}, )?\b\d{1,2}(?:\.|st|nd|rd|th)?[\s-](?:of )?[^\W\d_]{3,}[.,\s-]{1,2}(?=(?:19|20)\d{2}\b)"
     r"|\b[^\W\d_]{3,}\.? \d{1,2}(?:st|nd|rd|th)?, (?=(?:19|20)\d{2}\b)"  # November 29, 2026
     r"|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:t\d{2})?"
     r"|\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?z?(?: ?[+-]\d{2}:?\d{2})?"
     r"|(?<!\d)(?:19|20)\d{2}(?:\d{4}(?:t?\d{4,6})?)?(?!\d)"  # 2026, 20261129, 20261129T123001
     r"|(?<!\d)1\d{9}(?:\d{3})?(?:\.\d+)?(?!\d)"  # seconds or milliseconds since 1970
     r"|\d{0,20}\.\d{3,}"  # seconds that something took
-    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b"  # UUIDs and digests
 )
 """Dates, times and tokens, which tell when an item was made, or are other ones in each item."""
 

@@ -305,7 +305,7 @@ class TestWords:
             NOW, NOW.isoformat(), NOW.timestamp(), int(1000 * NOW.timestamp()), f"{NOW:%Y%m%d%H%M%S}",
             f"{NOW:%d.%m.%Y}", format_datetime(NOW), "20 November 2026",
             "November 20, 2026", "Sun, 20 Nov 2026", "20th of November 2026", "20.\u00a0listopad 2026",
-            "3d5a9f7c-01b4-4a6e-9d0c-6f0e2b1c8a97",
+            "3d5a9f7c-01b4-4a6e-9d0c-6f0e2b1c8a97", "2012ab7c-01b4-4a6e-9d0c-6f0e2b1c8a97",
             hashlib.sha256(b"").hexdigest(), 0.123456,
         ],
     )  # fmt: skip
