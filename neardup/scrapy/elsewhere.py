@@ -80,16 +80,18 @@ class Source:
     def has_address(self, request: Request) -> bool:
         """Whether a page has the address of a request: in an anchor, or written out in a script, say.
 
-        A spider has made up any other address by itself: that of a smaller area of a map, of a longer prefix.
+        Of an address that is written out, its parts count: a spider may leave the id of a session out. Any
+        other address is made up by the spider: that of a smaller area of a map, or of a longer prefix.
         """
         url = page_url(request.url)
         if unquote(url) in self._plain_links:
             return True
-        whole = urlsplit(url)._replace(scheme="", netloc="").geturl()
-        path, mark, query = whole.partition("?")
-        name = f"{path.rpartition('/')[2]}{mark}{query}"
-        written = {whole} if name.isdigit() or not name else {whole, name}
-        if any(_is_in(self._text, each.lower()) for each in written.union(map(unquote, written))):
+        parts = urlsplit(url)
+        name = parts.path.rpartition("/")[2]
+        said = [parts.path if not name or name.isdigit() else name, *parts.query.split("&")]
+        if all(
+            _is_in(self._text, each.lower()) or _is_in(self._text, unquote(each).lower()) for each in said
+        ):
             return True
         return _canonical(url) in self._canonical_links
 

@@ -339,7 +339,7 @@ class TestAddresses:
             "http://a.example/list/near?x=4",
             body=(
                 b"<a href='/oak?b=2&amp;a=1#top'>.</a><a href=fir.html>.</a><iframe src='frame/elm.html'>"
-                b"<option value='/n\xc3\xa9w?page=2'><b onclick=\"go('/day/2026/05')\"></b>"
+                b"<option value='/n\xc3\xa9w?sid=7&amp;page=2'><b onclick=\"go('/day/2026/05')\"></b>"
             ),
             encoding="utf-8",
             request=Request("http://a.example/list/near?x=4"),
@@ -351,7 +351,7 @@ class TestAddresses:
         [
             "http://a.example/oak?b=2&a=1", "http://a.example/oak?a=1&b=2", "http://a.example/list/fir.html",
             "http://a.example/list/frame/elm.html", "http://a.example/n%C3%A9w?page=2",
-            "https://b.example/day/2026/05",
+            "https://b.example/day/2026/05", "http://a.example/oak?a=1",
         ],
     )  # fmt: skip
     def test_of_a_page(self, url: str) -> None:
@@ -362,6 +362,7 @@ class TestAddresses:
         [
             "http://a.example/list/near?x=2", "http://a.example/list/near?x=44",
             "http://a.example/new?page=3", "http://a.example/day/2026/06", "http://a.example/month/05",
+            "http://a.example/near/2/",
         ],
     )  # fmt: skip
     def test_that_the_spider_has_made_up(self, url: str) -> None:
