@@ -16,6 +16,8 @@ another duplicate of a page that the cluster has led to            stays
 ``OFTEN`` times at most, as old versions and mirrors do
 another page that says and shows just what a page has that the    stays
 cluster has led to, ``OFTEN`` times at most
+another page that stands where a page does that the cluster has    stays; seven of eight at most
+led to, but for the first directory: in another version, say
 another duplicate without new links, but with numbers of its own   stays: what leads no further is not endless
 any of the next three, near to a page that did not wait, or at an  stays, see ``neardup.scrapy.links``
 address that the spider has made up
@@ -167,6 +169,10 @@ class _Cluster:
     """How many duplicates of a canonical page, by its id, the cluster has led to."""
     saying: dict[int, int] = field(default_factory=dict)
     """How many pages the cluster has led to that say and show the same, by a hash of that."""
+    places: set[int] = field(default_factory=set)
+    """Where the pages stand that the cluster has led to, as hashes."""
+    of_versions: int = 0
+    """Pages that did not count because of their places, since the last one that was new."""
     allowed: float = 0.0
     """What the count may reach beyond the limit, because of what was seen further on."""
     questions: int = 0
@@ -196,9 +202,18 @@ class _Cluster:
         self.phrases.update(phrases)
         return len(self.phrases) > known
 
+    def lets_version_pass(self) -> bool:
+        """Whether a page that stands where another one does, in another version, does not count.
+
+        Seven of eight do not: a circle of links makes such addresses without end.
+        """
+        passes = self.of_versions < (OFTEN - 1) * self.without_new
+        self.of_versions += passes
+        return passes
+
     @property
     def size(self) -> int:
-        return len(self.phrases) + len(self.times) + len(self.saying)
+        return len(self.phrases) + len(self.times) + len(self.saying) + len(self.places)
 
 
 class EndlessWatch:
@@ -268,13 +283,14 @@ class EndlessWatch:
         shape: str = "",
         shown: Iterable[str] = (),
         numbers: Collection[str] = (),
+        places: Collection[str] = (),
     ) -> Led:
         """What it is worth that a cluster has led to a duplicate of a canonical page, with this text.
 
         ``is_new``: to that page itself. If the page has nothing of its own, the page joins the cluster.
         ``new_links``: the page has links that no page had. ``url`` is remembered if the page has words of its
         own, and is the last such page of this ``shape`` of URL. ``shown`` and ``numbers`` are what the page
-        has beside its text.
+        has beside its text. ``places``: where it stands on its host, and without the name of a version.
         """
         cluster = self._cluster(cluster_id)
         before = cluster.size
@@ -290,6 +306,8 @@ class EndlessWatch:
         # Numbers that are not shown may be made up, or all that tells a page from others.
         beside = [hash((same, frozenset(numbers)))] if numbers else []
         has_said = [self._has_said(cluster, each) for each in (same, *beside)]
+        of_version = not cluster.places.isdisjoint(found := set(map(hash, places)))
+        cluster.places |= found
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
@@ -309,7 +327,8 @@ class EndlessWatch:
             return Led.OWN_WORDS
         if beside_url and new_links and cluster.numbers_last:
             return Led.OWN_NUMBERS
-        if times < OFTEN or any(has_said) or (own_numbers and not new_links):
+        is_known = times < OFTEN or any(has_said) or (of_version and cluster.lets_version_pass())
+        if is_known or (own_numbers and not new_links):
             return Led.LITTLE
         return Led.NOTHING if new_links else Led.LEAF
 
@@ -390,6 +409,7 @@ class EndlessWatch:
         cluster = self._cluster(canonical_id)
         if to in {Led.NEW, Led.NEW_NUMBERS}:
             cluster.count, cluster.without_new, cluster.allowed = 0.0, 0, 0.0
+            cluster.of_versions = 0
             cluster.questions, cluster.question = 0, None
             cluster.doubted, cluster.of_ended = 0, 0
             cluster.own.clear()
@@ -536,6 +556,7 @@ class EndlessWatch:
             cluster.phrases.clear()
             cluster.times.clear()
             cluster.saying.clear()
+            cluster.places.clear()
             cluster.own.clear()
             cluster.in_doubt = ()
         self._made_up.clear()

@@ -21,6 +21,7 @@ from neardup.scrapy.schedulers import has_own_requests_only
 from neardup.scrapy.steps import Steps
 from neardup.urls.expiry import expires
 from neardup.urls.parts import url_shape
+from neardup.urls.versions import places_in_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -576,6 +577,7 @@ class PageLinks:
                 shape=self._shape,
                 shown=shown,
                 numbers=numbers,
+                places=places_in_version(self._response.url),
             )
             if self._is_no_sign(led):
                 led = Led.LITTLE

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from neardup.urls.parts import MOST_VALUE
+from neardup.urls.parts import MOST_VALUE, is_opaque
 from neardup.urls.rules import AND
 
 if TYPE_CHECKING:
@@ -88,6 +88,22 @@ def contexts_of(place: Place, partners: Iterable[Page]) -> tuple[Context, ...]:
     if lies:
         return (*contexts, (slot, value, f"{directory.above}{lies}"))
     return *contexts, *((slot, value, f"{after} {like}") for like in directory.like())
+
+
+def places_in_version(url: str) -> tuple[str, ...]:
+    """Where a page stands on its host, and where it would stand if the first directory named a version.
+
+    A number or an id names no version, and neither does a directory that comes twice: links that lead in
+    circles make such addresses.
+
+    >>> places_in_version("http://a.example/v2/guide/intro?p=1"), places_in_version("http://a.example/2026/11/")
+    (('v2/guide/intro?p=1', 'guide/intro?p=1'), ('2026/11/',))
+    """
+    place = url.partition("://")[2].partition("/")[2]
+    first, _, rest = place.partition("/")
+    if not rest or first.isdigit() or is_opaque(first) or rest.startswith(f"{first}/"):
+        return (place,)
+    return place, rest
 
 
 def between(segment: str, clusters: Mapping[str, int]) -> str:

@@ -20,6 +20,7 @@ from neardup.detection.endless import (
     EndlessWatch,
     Led,
 )
+from neardup.urls.versions import places_in_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -317,6 +318,28 @@ def test_versions_that_repeat_each_other_are_not_endless() -> None:
             watch.led(1, watch.compare(1, page, f"text of page {page}", new_links=True))
 
     assert not watch.is_exhausted(1)
+
+
+def test_removed_pages_count_once_for_all_versions() -> None:
+    watch = EndlessWatch(50)
+
+    for number, version in itertools.product(range(30), ("", "v2/", "v3/", "v4/")):
+        places = places_in_version(f"http://a.example/{version}entry/{number}")
+        led = watch.compare(1, 2, "Removed", new_links=True, places=places)
+        assert not watch.led(1, led)
+
+
+def test_a_circle_of_links_is_endless() -> None:
+    """Each page stands where the one before does, but for the first directory."""
+    watch = EndlessWatch(50)
+
+    def ends(depth: int) -> bool:
+        circle = "/".join(("ab" * depth)[-depth:])
+        places = places_in_version(f"http://a.example/{circle}/page")
+        return watch.led(1, watch.compare(1, 2, "A page", new_links=True, places=places))
+
+    pages = next(depth for depth in range(1, 1_000) if ends(depth))
+    assert 50 < pages <= OFTEN * 50 + OFTEN
 
 
 @pytest.mark.parametrize("in_what", ["text", "image", "number that is not shown"])

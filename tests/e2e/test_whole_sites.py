@@ -29,7 +29,7 @@ from tests.support.sites.chains import (
     Strips,
     Washers,
 )
-from tests.support.sites.drawn import BESIDE
+from tests.support.sites.drawn import BESIDE, Drawn
 from tests.support.sites.endless import Agenda, BeyondTheLast, Calendar, Visited, clock
 from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
@@ -69,6 +69,7 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
         spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider,
         spiders.CaptchaSpider, spiders.HopsSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider, spiders.AreasSpider,
+        spiders.UrlSpider,
     )
 }  # fmt: skip
 
@@ -322,6 +323,16 @@ def test_a_map_that_is_asked_for_ever_smaller_areas(order: dict[str, Any], addon
 
     assert_nothing_lost(done, without, site)
     assert done.stats["neardup/links_deferred"] > 500
+
+
+def test_versions_that_are_entered_amid_removed_pages(addon: dict[str, Any]) -> None:
+    """A hundred removed pages in a row stand in each of three versions."""
+    site = Drawn(601, versions=3)
+    with serve_site(site) as served:
+        done = run(served, addon)
+
+    assert done.found == site.keys
+    assert "neardup/exhausted" not in done.stats
 
 
 class TestChains:
