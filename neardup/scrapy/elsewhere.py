@@ -73,7 +73,7 @@ class Source:
         A request that asks for the page once more waits for something: a page that is not ready, say.
         """
         url = page_url(request.url)
-        if request.dont_filter and url in self._own:
+        if request.dont_filter and url in self.own_urls:
             return False
         return url in self._links or _canonical(url) in self._canonical_links
 
@@ -96,7 +96,8 @@ class Source:
         return _canonical(url) in self._canonical_links
 
     @cached_property
-    def _own(self) -> set[str]:
+    def own_urls(self) -> set[str]:
+        """The URLs of the page without fragments: as it was asked for, and where it was found."""
         asked = self.response.request
         return {page_url(each.url) for each in (self.response, asked) if each is not None}
 
@@ -104,7 +105,7 @@ class Source:
     def _links(self) -> set[str]:
         response = self.response
         found = links(response.url, response.selector.root) if isinstance(response, HtmlResponse) else ()
-        return self._own.union(found)
+        return self.own_urls.union(found)
 
     @cached_property
     def _plain_links(self) -> set[str]:

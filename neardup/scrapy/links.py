@@ -456,9 +456,6 @@ class PageLinks:
         self._links = links
         self._source = source
         response = self._response = source.response
-        asked = response.request.url if response.request else response.url
-        # As Scrapy writes them, in requests as well: nothing here is printed.
-        self._own_urls = {url.partition("#")[0] for url in (response.url, asked)}
         self._callback = without_values(response.request.callback) if response.request else None
         self.verdict = verdict
         self._text = cache(text)
@@ -477,7 +474,8 @@ class PageLinks:
         """Whether a request is passed on, perhaps deferred; False: it is withheld."""
         links, verdict = self._links, self.verdict
         meta, url = request.meta, request.url
-        same_page = (url.partition("#")[0] if "#" in url else url) in self._own_urls
+        # Scrapy writes URLs of requests so that they can be printed.
+        same_page = (url.partition("#")[0] if "#" in url else url) in self._source.own_urls
         is_link = not same_page and self._is_link(request)
         if not same_page:
             # Copied from the response's, they would be counted for the wrong cluster.
