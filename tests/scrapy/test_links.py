@@ -539,7 +539,8 @@ class TestNearPages:
         exhausted: list[int | None] = []
         for visit in range(30):
             meta = {CLUSTER: 1, CHAIN: chain, FAR: far}
-            page = page_links(links, response(meta), DUPLICATE, lambda: "what all of these pages say")
+            read = response(meta, f"http://shop.example/page?id={visit}")
+            page = page_links(links, read, DUPLICATE, lambda: "what all of these pages say")
             for link in range(new_links):
                 assert page.lets_pass(Request(f"http://shop.example/{visit}/{link}")) or exhausted
             exhausted += [page.finish()]
