@@ -62,6 +62,15 @@ class Address:
         return registered_domain(self.host)
 
 
+def without_host(url: str) -> str:
+    """What stands in a URL behind the first slash after the host.
+
+    >>> without_host("http://a.example/x/y?z=1"), without_host("http://a.example")
+    ('x/y?z=1', '')
+    """
+    return url.partition("://")[2].partition("/")[2]
+
+
 def page_url(url: str) -> str:
     r"""The URL that identifies a page: without its fragment, which no server ever sees, and safe to print.
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import mmh3
 from lxml import etree
 
-from neardup.address import host_of
+from neardup.address import host_of, without_host
 from neardup.text.anchors import anchors
 from neardup.text.words import words
 
@@ -206,7 +206,7 @@ def _may_be_name(word: str) -> bool:
 
 def _values(url: str) -> set[str]:
     """What stands in a URL and may be the id of a session."""
-    return set(_VALUE.findall(unquote(url.partition("//")[2].partition("/")[2])))
+    return set(_VALUE.findall(unquote(without_host(url))))
 
 
 def is_file(path: str) -> bool:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
+from neardup.address import without_host
 from neardup.urls.dates import dates_in
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
     []
     """
     last = urls[-1]
-    start = len(last) - len(_without_host(last))
+    start = len(last) - len(without_host(last))
     for spelling in dates_in(last, start):
         # With others among them, these are numbers that look like dates.
         dates = spelling.read(_middles(urls, spelling.found))
@@ -67,7 +68,7 @@ def further_on(urls: Sequence[str], distances: Iterable[int]) -> list[Further]:
     for found in _NUMBER.finditer(last, start):
         written = [middle for middle in _middles(urls, found) if middle.isascii() and middle.isdigit()]
         numbers = [int(one) for one in written]
-        beside = _without_host(last[: found.start()]) + "*" + last[found.end() :]
+        beside = without_host(last[: found.start()]) + "*" + last[found.end() :]
         if _is_time(numbers) or (max(numbers) <= _LAST_OF_A_YEAR and _YEAR.search(beside)):
             continue
         if step := _step(numbers):
@@ -119,10 +120,6 @@ def _middles(urls: Sequence[str], found: re.Match[str]) -> Iterator[str]:
     for url in urls:
         if len(url) > len(before) + len(after) and url.startswith(before) and url.endswith(after):
             yield url[len(before) : len(url) - len(after)]
-
-
-def _without_host(url: str) -> str:
-    return url.partition("://")[2].partition("/")[2]
 
 
 def _step(numbers: list[int]) -> int:

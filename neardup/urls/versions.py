@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from neardup.address import without_host
 from neardup.urls.parts import MOST_VALUE, is_opaque
 from neardup.urls.rules import AND
 
@@ -99,7 +100,7 @@ def places_in_version(url: str) -> tuple[str, ...]:
     >>> places_in_version("http://a.example/v2/guide/intro?p=1"), places_in_version("http://a.example/2026/11/")
     (('v2/guide/intro?p=1', 'guide/intro?p=1'), ('2026/11/',))
     """
-    place = url.partition("://")[2].partition("/")[2]
+    place = without_host(url)
     first, _, rest = place.partition("/")
     if not rest or first.isdigit() or is_opaque(first) or rest.startswith(f"{first}/"):
         return (place,)
