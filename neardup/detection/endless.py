@@ -306,8 +306,9 @@ class EndlessWatch:
         # Numbers that are not shown may be made up, or all that tells a page from others.
         beside = [hash((same, frozenset(numbers)))] if numbers else []
         has_said = [self._has_said(cluster, each) for each in (same, *beside)]
-        of_version = not cluster.places.isdisjoint(found := set(map(hash, places)))
-        cluster.places |= found
+        stands_at = set(map(hash, places))
+        of_version = not cluster.places.isdisjoint(stands_at)
+        cluster.places |= stands_at
         self._remembered += cluster.size - before
         if self._remembered > _MOST_REMEMBERED:
             self._forget()

@@ -182,9 +182,9 @@ class _Pages:
         kind.leads_on |= shape == out_of
         keep_latest(self.by_shape, shape, kind, _MOST_KINDS)
 
-    def leads_on(self, url: str) -> bool:
+    def leads_on(self, shape: str) -> bool:
         """Whether pages with URLs of this shape have led to their like."""
-        kind = self.by_shape.get(url_shape(url))
+        kind = self.by_shape.get(shape)
         return kind is not None and kind.leads_on
 
     def further(self, distances: Sequence[int]) -> list[list[Further]]:
@@ -493,10 +493,11 @@ class LookAhead:
             return found.status in _NOT_THERE
         if not isinstance(found, HtmlResponse) or not self._is_like(cluster, found):
             return True
+        shape = url_shape(there.url)
         pages = self._pages.get(cluster)
-        if pages is not None and pages.leads_on(there.url) and not _leads_further(found, there):
+        if pages is not None and pages.leads_on(shape) and not _leads_further(found, there, shape):
             return True
-        is_random = self._endless.is_random(url_shape(there.url))
+        is_random = self._endless.is_random(shape)
         return not is_random and not self._endless.says_nothing(cluster, self._text(found))
 
     def _tell(self, there: Further, last: Response) -> None:
@@ -522,10 +523,9 @@ class LookAhead:
         return of is not None and self._endless.is_of(cluster, of)
 
 
-def _leads_further(page: HtmlResponse, there: Further) -> bool:
-    """Whether a page has a link to its like, other than the one before."""
-    assert there.url is not None
-    shape, near = url_shape(there.url), {there.url, there.before}
+def _leads_further(page: HtmlResponse, there: Further, shape: str) -> bool:
+    """Whether a page has a link to its like, whose URLs have this shape, other than the one before."""
+    near = {there.url, there.before}
     return any(link not in near and url_shape(link) == shape for link in links(page.url, page.selector.root))
 
 
