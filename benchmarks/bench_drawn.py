@@ -22,9 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks.bench_sites import BREADTH_FIRST, Case, run
+from benchmarks.bench_sites import Case, run
 from benchmarks.provenance import header
 from tests.support.sites.drawn import Drawn
+from tests.support.sites.spiders import BREADTH_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Callable

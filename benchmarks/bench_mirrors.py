@@ -34,9 +34,10 @@ from urllib.parse import quote, unquote
 
 from lxml import etree, html
 
-from benchmarks.bench_sites import BREADTH_FIRST, requests_until
+from benchmarks.bench_sites import requests_until
 from tests.support.sites.processes import Outcome, crawl_process, make_project
 from tests.support.sites.served import NOT_FOUND, Answer, Ask, MadeSite, serve_site
+from tests.support.sites.spiders import BREADTH_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

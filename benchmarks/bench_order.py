@@ -26,10 +26,11 @@ from scrapy.http import HtmlResponse
 
 from benchmarks.bench_crawl import served
 from benchmarks.bench_latency import table
-from benchmarks.bench_sites import BREADTH_FIRST, SHARES
+from benchmarks.bench_sites import SHARES
 from benchmarks.provenance import give, header
 from benchmarks.replay import Folder, links_of
 from tests.support.crawling import crawl
+from tests.support.sites.spiders import BREADTH_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,11 +32,11 @@ from scrapy import signals
 from scrapy.linkextractors import LinkExtractor
 
 from benchmarks.bench_latency import table
-from benchmarks.bench_sites import BREADTH_FIRST
 from benchmarks.provenance import give, header
 from neardup.text.beside import data
 from neardup.text.media import of_media
 from tests.support.crawling import crawl
+from tests.support.sites.spiders import BREADTH_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -39,6 +39,7 @@ from tests.support.sites.processes import Outcome, crawl_process, make_project, 
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import AlikeSessions, Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
+from tests.support.sites.spiders import BREADTH_FIRST
 from tests.support.sites.stations import Archive, Stations
 from tests.support.sites.two_ways import TwoWays
 from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
@@ -48,12 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SHARES = (0.90, 0.95, 0.99)
-BREADTH_FIRST = {
-    "DEPTH_PRIORITY": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
-}
-"""As Scrapy's manual has it."""
 
 
 @dataclass

@@ -37,6 +37,7 @@ from tests.support.sites.processes import Outcome, crawl_process, make_project, 
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
 from tests.support.sites.shop import CARDS, PAGINGS, Shop
+from tests.support.sites.spiders import BREADTH_FIRST
 from tests.support.sites.stations import Archive, Stations
 from tests.support.sites.walls import Captcha, Chained, ErrorPages, LoginWall
 from tests.support.sites.wiki import Wiki
@@ -60,8 +61,6 @@ too.
 
 ENDLESS_AFTER = 20
 """Instead of 200, so that the endless spaces end soon."""
-
-BREADTH_FIRST = {"DEPTH_PRIORITY": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 
 _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
     spider.name: spider

@@ -22,6 +22,7 @@ from neardup.scrapy.links import AGAIN
 from neardup.scrapy.options import Action
 from neardup.scrapy.policy import Policy
 from tests.support.crawling import Page, Site, crawl
+from tests.support.sites.spiders import BREADTH_FIRST
 from tests.support.spiders import OTHER, WORDS, LinkSpider
 from tests.support.verdicts import duplicate
 
@@ -34,11 +35,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ACTIONS = ["drop", "skip"]
-IN_ORDER = {
-    "CONCURRENT_REQUESTS": 1,
-    "DEPTH_PRIORITY": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
+IN_ORDER = BREADTH_FIRST | {"CONCURRENT_REQUESTS": 1}
 PHOTOS = 20
 
 

@@ -97,8 +97,8 @@ LINKS = (
 BODY = "".join(f"<a href={link}>x</a>" for link in LINKS).encode()
 
 
-def response(meta: dict[str, Any] | None = None, url: str = URL, body: bytes = BODY) -> HtmlResponse:
-    return HtmlResponse(url, body=body, encoding="utf-8", request=Request(url, meta=meta))
+def response(meta: dict[str, Any] | None = None, url: str = URL) -> HtmlResponse:
+    return HtmlResponse(url, body=BODY, encoding="utf-8", request=Request(url, meta=meta))
 
 
 @pytest.fixture

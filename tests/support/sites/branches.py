@@ -16,6 +16,11 @@ class Area(NamedTuple):
     y: int
     width: int
 
+    @classmethod
+    def asked(cls, query: dict[str, str]) -> Area:
+        """The area that the query of an address names."""
+        return cls(*(int(query[name]) for name in cls._fields))
+
     def quarters(self) -> list[Area]:
         half = self.width // 2
         return [Area(x, y, half) for x in (self.x, self.x + half) for y in (self.y, self.y + half)]
@@ -42,14 +47,15 @@ class Branches(MadeSite):
         waiting, listed = [self.whole], []
         while waiting:
             area = waiting.pop()
-            if len(self._within(area)) > self.most_listed:
+            within = self._within(area)
+            if len(within) > self.most_listed:
                 waiting += area.quarters()
-            elif self._within(area):
+            elif within:
                 listed.append(area.target)
         self.keys = frozenset(listed)
 
     def answer(self, ask: Ask) -> Answer:
-        area = Area(*(int(ask.query[name]) for name in ("x", "y", "width")))
+        area = Area.asked(ask.query)
         within = self._within(area)
         if len(within) > self.most_listed:
             return page("Branches", self._frame, "There are too many here. Please look at a smaller area.")

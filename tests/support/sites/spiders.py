@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 
+BREADTH_FIRST = {
+    "DEPTH_PRIORITY": 1,
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+}
+"""As Scrapy's manual has it."""
+
+
 class FollowSpider(scrapy.Spider):
     """Yields an item a page and follows all links to the same host."""
 
@@ -56,10 +64,7 @@ class HopsSpider(FollowSpider):
 
     name = "hops"
     most = 5
-    custom_settings = {  # noqa: RUF012 - as Scrapy's manual has it
-        "DEPTH_PRIORITY": 1,
-        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    }
+    custom_settings = BREADTH_FIRST
 
     def links(self, response: Response) -> Iterator[scrapy.Request]:
         hops = response.meta.get("hops", 0)
@@ -219,8 +224,7 @@ class AreasSpider(FollowSpider):
 
     def links(self, response: Response) -> Iterator[scrapy.Request]:
         if not response.css("li"):
-            query = dict(parse_qsl(urlsplit(response.url).query))
-            area = Area(*(int(query[name]) for name in ("x", "y", "width")))
+            area = Area.asked(dict(parse_qsl(urlsplit(response.url).query)))
             for quarter in area.quarters():
                 yield response.follow(quarter.target)
 
