@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FEWEST = 3
 """Duplicates with words of their own, beside the first one, by which their canonical page is told apart."""
 
+FEWEST_UNSURE = 10
+"""As many, if they are doubtful: versions of a page differ in words, too, and a site has few versions."""
+
 FEWEST_BY_NUMBERS = 10
 """Duplicates with different numbers after which it is asked whether the numbers of the last one last."""
 
@@ -40,6 +43,9 @@ class _Duplicates:
     words: set[int] = field(default_factory=set)
     """Hashes, which live as long as this process."""
     with_own: int = 0
+    sure_with_own: int = 0
+    beside: int = 0
+    """How many have something beside their text that none before has had."""
     numbers: set[int] = field(default_factory=set)
     """Hashes of all numbers of a page."""
 
@@ -63,7 +69,7 @@ class ToldApart:
         """Whether a canonical page has been told apart from its duplicates."""
         return canonical_id in self._apart
 
-    def add(self, canonical_id: int, said: Said) -> bool:
+    def add(self, canonical_id: int, said: Said, *, is_sure: bool = True) -> bool:
         """Take note of the words of a duplicate; whether the canonical page is told apart by that.
 
         Words with digits, and names of months and days, tell nothing. What the canonical page says is not
@@ -77,8 +83,10 @@ class ToldApart:
         self._remembered += len(duplicates.words) - before
         while len(self._duplicates) > _MOST_CANONICAL or self._remembered > _MOST_WORDS:
             self._forget(next(iter(self._duplicates)))
-        duplicates.with_own += before > 0 and len(duplicates.words) > before
-        if duplicates.with_own < FEWEST:
+        has_own = before > 0 and len(duplicates.words) > before
+        duplicates.with_own += has_own
+        duplicates.sure_with_own += has_own and is_sure
+        if duplicates.sure_with_own < FEWEST and duplicates.with_own < FEWEST_UNSURE:
             return False
         self.tell_apart(canonical_id)
         return True
@@ -97,6 +105,14 @@ class ToldApart:
             return False
         known.clear()
         return True
+
+    def add_beside(self, canonical_id: int) -> None:
+        """Take note of a duplicate that has something beside its text that none before has had."""
+        if canonical_id not in self._apart:
+            duplicates = self._of(canonical_id)
+            duplicates.beside += 1
+            if duplicates.beside >= FEWEST_UNSURE:
+                self.tell_apart(canonical_id)
 
     def tell_apart(self, canonical_id: int) -> None:
         """Take the duplicates of a canonical page for pages of their own."""

@@ -20,7 +20,6 @@ from neardup import native
 from neardup.address import Address, host_of, may_be_one_site
 from neardup.detection.detector import AGAIN
 from neardup.detection.page_numbers import Said, numbers_beside
-from neardup.detection.rule import Evidence
 from neardup.detection.told_apart import ToldApart
 from neardup.detection.verdict import LEFT_ALONE, Kind, Verdict
 from neardup.errors import DatabaseUnavailable, StoreError
@@ -327,15 +326,14 @@ class NearDuplicates:
 
     def _tell_apart(self, response: Response, verdict: Verdict) -> None:
         """Leave the copies of a canonical page alone if each of them says something of its own."""
-        if self._told_apart is None or verdict.evidence is not Evidence.HEADLINE:
-            return
         canonical_id = verdict.canonical_id
-        assert canonical_id is not None
+        if self._told_apart is None or canonical_id is None or not verdict.is_doubtful:
+            return
         if canonical_id in self._told_apart:
             return
         try:
             said = Said(words(self.text(response)))
-            if self._told_apart.add(canonical_id, said):
+            if self._told_apart.add(canonical_id, said, is_sure=verdict.is_sure):
                 self.outcomes.told_apart(verdict)
                 self._leave_alone(verdict)
                 return

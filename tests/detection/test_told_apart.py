@@ -6,7 +6,7 @@ import pytest
 
 from neardup.detection import told_apart
 from neardup.detection.page_numbers import Said
-from neardup.detection.told_apart import FEWEST, FEWEST_BY_NUMBERS, ToldApart
+from neardup.detection.told_apart import FEWEST, FEWEST_BY_NUMBERS, FEWEST_UNSURE, ToldApart
 
 FRAME = "all articles have this long frame in common"
 
@@ -28,6 +28,28 @@ def until_told_apart(texts: list[str]) -> int | None:
 
 def test_words_of_each_tell_them_apart() -> None:
     assert until_told_apart(["of wood", "of wool", "of steel", "of clay", "of glass"]) == FEWEST + 1
+
+
+def test_of_doubtful_duplicates_it_takes_more() -> None:
+    """Versions of a page differ in words, too."""
+    watch = ToldApart()
+    stuff = [f"of {name}wood" for name in "abcdefghijklmn"]
+
+    told = [watch.add(7, said(text), is_sure=number == 5) for number, text in enumerate(stuff)]
+
+    assert told.index(True) == FEWEST_UNSURE
+
+
+def test_copies_that_each_have_something_beside_their_texts_are_told_apart() -> None:
+    watch = ToldApart()
+    for number in range(1, FEWEST_UNSURE + 1):
+        assert 7 not in watch
+        watch.add_beside(8 if number == 1 else 9)
+        watch.add_beside(7)
+
+    assert 7 in watch
+    assert 8 not in watch
+    assert 9 not in watch
 
 
 @pytest.mark.parametrize(
