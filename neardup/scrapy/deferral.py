@@ -67,6 +67,7 @@ class DeferredRequestMiddleware:
                 return None
             if self.neardup.predictions.waits_for_others(request):
                 # Not by way of the engine, which would ask for the next request at once.
+                request.dont_filter = True
                 scheduler_of(self.neardup.crawler).enqueue_request(request)
                 return None
             try:

@@ -121,10 +121,12 @@ class NearDuplicates:
             callbacks = self.policy.callbacks = Callbacks()
             self.predictions.completes_item = callbacks.complete_items
         self.predictions.weighs_copies |= action is Action.SKIP
-        compares = action.drops or self.predictions.weighs_copies
+        compares = action.drops or self.predictions.weighs_copies or self.predictions.audit is not None
         if compares:
             self.policy.had = Had(self.predictions.expects_copy, self.text)
         self._told_apart = ToldApart() if compares else None
+        if self.predictions.audit is not None:
+            self.policy.links.is_own = self._is_own
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
         self._ips = HostIpRecord(recorder)
         self._progress: AsyncioLoopingCall | LoopingCall | None = None
@@ -192,8 +194,7 @@ class NearDuplicates:
         it is known to make this one.
         """
         assert response.request is not None
-        is_told_apart = self._told_apart is not None and verdict.canonical_id in self._told_apart
-        is_apart = is_told_apart or self.policy.has_more(response)
+        is_apart = self._are_apart(verdict) or self.policy.has_more(response)
         copy = self.predictions.copy_read(verdict, response.request.url, new_links, is_apart=is_apart)
         if copy.in_question is not None and isinstance(response, HtmlResponse):
             self.look_ahead.ask_for_values(response, copy.in_question, self._settle)
@@ -242,19 +243,38 @@ class NearDuplicates:
         self._ips.note(response, verdict)
         if response.request is not None:
             self.predictions.judged(response.request, verdict)
-        if response.meta.get(AUDITED):
-            self.predictions.audited(response.meta[AUDITED], verdict)
         return verdict
 
     def skips_page(self, response: Response, verdict: Verdict) -> bool:
         """Whether the callback of a page is not called. What the page has beside its text is noted."""
         try:
             self.policy.look_at(response, verdict)
+            self._audit(response, verdict)
             return self.policy.skips_page(verdict, response)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the page is the spider's all the same
             self.outcomes.failed_on(response.url, exc)
             self.policy.keep(response)
             return False
+
+    def _audit(self, response: Response, verdict: Verdict) -> None:
+        """Have the audit know what a request of its sample has led to, if there is one.
+
+        The copies of a page may have nothing but images of their own, say. If many do, they are no copies.
+        """
+        if self.predictions.audit is None or self._told_apart is None:
+            return
+        if verdict.canonical_id is not None and self.policy.has_more(response):
+            self._told_apart.add_beside(verdict.canonical_id)
+        if root := response.meta.get(AUDITED):
+            self.predictions.audited(root, verdict, is_own=self._is_own(response, verdict))
+
+    def _is_own(self, response: Response, verdict: Verdict) -> bool:
+        """Whether a near-duplicate is known to be no copy, neither of its canonical page nor of another."""
+        return self._are_apart(verdict) and not self.policy.has_holder(response)
+
+    def _are_apart(self, verdict: Verdict) -> bool:
+        """Whether the near-duplicates of a page's canonical one are known to be no copies."""
+        return self._told_apart is not None and verdict.canonical_id in self._told_apart
 
     def _examine(self, response: Response) -> Verdict:
         if not isinstance(response, HtmlResponse):
@@ -352,6 +372,8 @@ class NearDuplicates:
             self._told_apart.tell_apart(verdict.canonical_id)
             self.outcomes.told_apart(verdict)
             self._leave_alone(verdict)
+            if self.predictions.audit is not None:
+                self._make(self.policy.links.release_cluster(verdict.canonical_id))
 
     def _leave_alone(self, verdict: Verdict) -> None:
         """Drop no copy of a canonical page any more, and make what was dropped."""

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
 
@@ -62,6 +62,10 @@ class HeldRequests:
 
     def __iter__(self) -> Iterator[Held]:
         return (held for of_page in self._pages.values() for held in of_page.values())
+
+    def pages(self, are_of: Callable[[Held], bool]) -> list[int]:
+        """The pages that have such requests."""
+        return [page_id for page_id, of_page in self._pages.items() if any(map(are_of, of_page.values()))]
 
     def pop(self, page_id: int, why: Why | None = None) -> dict[int, Held]:
         """The requests of a page, or those kept for one reason, which are forgotten by that."""

@@ -79,6 +79,12 @@ AUDITED = "neardup_audited"
 sample (:mod:`neardup.urls.audit`). The links of its page get the key, too.
 """
 
+APART = "neardup_apart"
+"""Key of the meta of a link that does not wait, although its page is a near-duplicate.
+
+That is known to be no copy, and an audit might leave what waits.
+"""
+
 RELEASED = "neardup_released"
 """Key of the meta of a request that is made after all, until its turn comes. Until then, ``dont_filter`` is
 set: Scrapy has seen the same request before.
@@ -105,7 +111,7 @@ Some wait half a band earlier than the others, at a stop of the audit.
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
 
-_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, OUT_OF, UNNAMED, BAND, PREDICTED, AUDITED, AGAIN})
+_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, OUT_OF, UNNAMED, BAND, PREDICTED, AUDITED, APART, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
 
 _NEAR = 3
@@ -165,6 +171,8 @@ class Links:
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.audit: Audit | None = None
+        self.is_own: Callable[[Response, Verdict], bool] = lambda response, verdict: False
+        """Whether a page is known to be no copy, although it is a near-duplicate."""
         self.copy_read: Callable[[Verdict, Response, list[str]], bool] | None = None
         """Called for each copy that was predicted: with its verdict, its response, and those links that no
         page had before. Returns whether it is one of the copies that a parameter makes without end.
@@ -247,14 +255,16 @@ class Links:
         waits = self.waiting and not expires(request.url)
         band: float = OF_DUPLICATES if waits else 0
         if BAND in request.meta:
-            if AUDITED in request.meta:
-                band = 0  # its page tells about the sample
+            if AUDITED in request.meta or APART in request.meta:
+                band = 0  # its page tells about the sample, or is to be had in any case
             elif waits and self.audit is not None:
                 band = self.audit.next_band(request.url, 0, OF_DUPLICATES, root=0)
             request.meta[BAND] = band
         # A spider may give its requests the priority of the response's.
         if waits and request.priority > -DEFERRED // 2:
-            request.priority -= (lowered_by(band) if new else REPEATED) + min(chain, LONGEST_CHAIN)
+            # An audit knows of no order but that of the bands.
+            lowered = lowered_by(band) if new or self.audit is not None else REPEATED
+            request.priority -= lowered + min(chain, LONGEST_CHAIN)
         request.meta[CLUSTER], request.meta[CHAIN], request.meta[FAR] = canonical_id, chain, far
         request.meta[OUT_OF] = out_of
         is_to_come = new or fingerprint in self._deferred
@@ -331,6 +341,16 @@ class Links:
                 self._count_released(fingerprint, held.request)
                 found.append(_released(held))
         return found
+
+    def release_cluster(self, canonical_id: int) -> list[Request]:
+        """The requests to make now that the near-duplicates of a page are known to be no copies."""
+        cluster = self.endless.cluster_of(canonical_id)
+
+        def waits_for_it(held: Held) -> bool:
+            return held.why is not Why.UNHEARD and held.request.meta.get(CLUSTER) == cluster
+
+        pages = self._held.pages(waits_for_it)
+        return [request for page_id in pages for request in self.release(page_id, None)]
 
     def release_page(self, page_id: int) -> list[Request]:
         """The request of a page that is to be fetched again, because it is a duplicate, but no sure one."""
@@ -512,10 +532,18 @@ class PageLinks:
         far = self._far + len(self._new)
         if not is_named:
             meta[UNNAMED] = True
+        self._keep_out_of_audit(meta)
         waiting = links.defer(request, fingerprint, cluster, chain, far, out_of=self._shape)
         if waiting is not None:
             links.hold(verdict, fingerprint, Held(waiting, priority, Why.DEFERRED))
         return True
+
+    def _keep_out_of_audit(self, meta: dict[str, Any]) -> None:
+        """Have a link of a page that is no copy after all not wait, if what waits may be left."""
+        audit, verdict = self._links.audit, self.verdict
+        assert verdict is not None
+        if audit is not None and audit.may_end and self._links.is_own(self._response, verdict):
+            meta[APART] = True
 
     @cached_property
     def _shape(self) -> str:

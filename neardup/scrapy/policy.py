@@ -102,6 +102,10 @@ class Policy:
         """Whether a page that was looked at has something beside its text that no page of its cluster had."""
         return response in self._with_more
 
+    def has_holder(self, response: Response) -> bool:
+        """Whether another page of its cluster had all that a page, which was looked at, has."""
+        return response in self._holders
+
     def tell_kept(self, message: str, url: str, what: Iterable[str]) -> None:
         """Log why a duplicate keeps items, once for each reason."""
         if message not in self._told:

@@ -19,6 +19,7 @@ from scrapy.utils.misc import load_object
 from neardup.address import host_of, page_url
 from neardup.detection.verdict import Kind
 from neardup.scrapy.links import (
+    APART,
     AUDITED,
     BAND,
     CLUSTER,
@@ -168,7 +169,7 @@ class Predictions:
         self._generations = self._learned_so_far
         self._to_look_at_again = 0
         self._made_last: WeakSet[Request] = WeakSet()
-        """Requests of the last band that were made."""
+        """Requests of the last band, and those of samples, that were made."""
         self._other_made = 0.0
         """When a request of another band was made last, by the monotonic clock."""
         if audit is not None:
@@ -261,7 +262,7 @@ class Predictions:
             return self._in_band(request, band, band)
         put_back = self._decide(request, band)
         if put_back is None:
-            if band == _LAST_BAND:
+            if _gives_way(band):
                 self._made_last.add(request)
             else:
                 self._other_made = monotonic()
@@ -300,9 +301,12 @@ class Predictions:
         return put_back
 
     def _later_band(self, request: Request, band: float, prediction: Prediction | None) -> float:
-        """The band that a request is to wait in; none that is later: the request is made."""
+        """The band that a request is to wait in; none that is later: the request is made.
+
+        What differs from a known page in a made-up value alone is in no sample: there is no end of that.
+        """
         later = self._band_of(request, prediction)
-        if self.audit is None or later <= band:
+        if self.audit is None or later <= band or (prediction is not None and self._is_made_up(prediction)):
             return later
         if not float(band).is_integer():
             root = self.audit.sample(request.url, band)
@@ -331,19 +335,26 @@ class Predictions:
             if rule := _rule_against(request):
                 self._waiting[rule] -= 1
 
-    def audited(self, root: int, verdict: Verdict) -> None:
-        """Note what a request of the sample has led to, by its number."""
-        if self.audit is not None and is_unique(verdict, self._cluster_of(verdict)):
+    def audited(self, root: int, verdict: Verdict, *, is_own: bool) -> None:
+        """Note what a request of the sample has led to, by its number. ``is_own``: the page is known to be no
+        copy, although it is a near-duplicate.
+        """
+        if self.audit is not None and (is_own or is_unique(verdict, self._cluster_of(verdict))):
             self._count("neardup/audit/unique")
             self.audit.led_to_unique(root)
 
     def _ends(self, band: float) -> bool:
-        """Whether the crawl ends, because it has enough of what there is: then requests that wait stay."""
+        """Whether the crawl ends, because it has enough of what there is: then requests that wait stay.
+
+        ``band`` is that of the request in hand, which is left as well if the crawl ends.
+        """
         if self.audit is None or not band or self.has_enough:
             return self.has_enough and band > 0
-        stop = self.audit.stop_to_judge(self.pending) if self.starts_are_made else None
+        self.audit.put(band)
+        stop = self.audit.stop_to_judge(self.pending + 1) if self.starts_are_made else None
         if stop is not None and not self._is_under_way(stop):
             self.has_enough = self.audit.has_enough(stop)
+        self.audit.left(band)
         return self.has_enough
 
     @property
@@ -354,12 +365,13 @@ class Predictions:
         return len(scheduler)
 
     def waits_for_others(self, request: Request) -> bool:
-        """Whether a request of the last band stays in the queue: pages under way may lead to new ones.
+        """Whether a request of the last band or of a sample stays in the queue: pages under way may lead to
+        new ones.
 
         No more such requests of a host are under way than others. Where each page leads to one new page
         alone, as in a chain, copies would take all places but one.
         """
-        if request.meta.get(BAND) != _LAST_BAND or self.audit is not None:
+        if not _gives_way(request.meta.get(BAND, 0)):
             return False
         if monotonic() - self._other_made > _LONGEST_WAIT:
             return False
@@ -421,8 +433,7 @@ class Predictions:
         chain of removed entries, say, others may come. ``is_apart``: the page has something that no
         page of its cluster had, or the duplicates of its canonical page have words of their own.
         """
-        # What is audited is not withheld.
-        may_be_endless = self.audit is None and bool(new_links)
+        may_be_endless = bool(new_links)
         if not may_be_endless and not self.weighs_copies:
             return CopyRead()
         prediction = self.learner.predict(page_url(url))
@@ -594,14 +605,15 @@ class Predictions:
         A link of a duplicate, of whose URL nothing is known, is as likely a copy as other such links were. Or
         it is as likely to be missing as other pages of its folder, if that is likelier.
 
-        A link that a sample of the audit led to does not wait: its page tells about the sample.
+        A link that a sample of the audit led to does not wait: its page tells about the sample. Neither does
+        a link of a page that is known to be no copy, if there is an audit.
         """
         if prediction is not None:
             made_up = self.learner.made_up(host_of(request.url))
             if self._is_made_up(prediction) if made_up else is_another_address(prediction):
                 return _LAST_BAND
             probability = prediction.probability
-        elif CLUSTER in request.meta and AUDITED not in request.meta:
+        elif CLUSTER in request.meta and AUDITED not in request.meta and APART not in request.meta:
             probability = max(
                 self._links.share(host_of(request.url)), self._absent.share(page_url(request.url))
             )
@@ -643,6 +655,11 @@ def _rule_against(request: Request) -> Rule | None:
         return None
     host, slot, value, context = found
     return Rule(host, Slot(slot), value, context)
+
+
+def _gives_way(band: float) -> bool:
+    """Whether requests of a band, or of a sample at a stop before one, wait for others that are under way."""
+    return band == _LAST_BAND or not float(band).is_integer()
 
 
 def is_unique(verdict: Verdict, cluster: int | None) -> bool:

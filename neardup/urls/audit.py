@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from statistics import mean, pstdev
 
 import mmh3
 
 CONFIDENCE = 0.95
 """How sure it is that a crawl that ends is within its budget."""
 
+_DEVIATIONS = 2.0
+"""By so many standard deviations the requests that are left may lead to more pages than those of a sample."""
+
 MARGIN = 1.5
 """By so much a sample is larger than one without a unique page has to be."""
+
+_LARGEST = 0.5
+"""The largest part of what waits that is made as a sample: with more, less would be left than was sampled."""
 
 _MOST = 1 << 32
 
@@ -84,8 +91,8 @@ class Audit:
     others beyond the stop are judged by it.
 
     The crawl has enough when the bound on unique pages left is at most the share ``budget`` of all unique
-    pages. Each judgement of a crawl gets half of the error probability that is left. So all together have
-    at most .05.
+    pages. The first judgement has half of the error probability, .05. The others, one for each band at most,
+    have the same part of the other half.
     """
 
     def __init__(self, budget: float, bands: int, seed: int) -> None:
@@ -93,12 +100,18 @@ class Audit:
         self.known = Known(beyond=[0] * bands)
         self._seed = seed
         self._alpha = (1.0 - CONFIDENCE) / 2
+        self._alpha_later = self._alpha / bands
         self._judged = -1
         """The last stop that was judged."""
         self._samples: dict[int, _Sample] = {}
         self._roots = 0
-        self._gain = 1.0
-        """Unique pages for each request of the last sample that led to any."""
+        self._gain, self._spread = 1.0, 0.0
+        """Unique pages for each request of the last sample that led to any, and their standard deviation."""
+
+    @property
+    def may_end(self) -> bool:
+        """Whether enough unique pages are known for a sample, after which the crawl might end."""
+        return self._needed_share(self._alpha) <= _LARGEST
 
     def next_band(self, url: str, band: float, later: int, root: int) -> float:
         """Where a request waits that leaves a band for a later one: there, or at a stop on the way.
@@ -106,7 +119,7 @@ class Audit:
         ``root``: the request of a sample that led to this one, by its number; 0: none. A sample does not take
         what it has led to itself: it would never end in an endless space.
         """
-        share = self._needed_share(self._alpha / 2 ** len(self.known.beyond))  # no later judgement needs more
+        share = self._needed_share(self._alpha_later)
         for stop in range(math.ceil(band), later):
             if not self.is_of_sample(root, stop) and self._draw(url, stop) < share:
                 return stop + 0.5
@@ -125,10 +138,13 @@ class Audit:
             self.known.beyond[stop] += number
 
     def sample(self, url: str, band: float) -> int | None:
-        """The number of a request in the sample, if it is made at its stop; None: it waits on."""
+        """The number of a request in the sample, if it is made at its stop; None: it waits on.
+
+        On a small site nothing is sampled, and requests are made in the order of their bands.
+        """
         stop = math.floor(band)
         if stop not in self._samples:
-            self._samples[stop] = _Sample(self._needed_share(self._alpha))
+            self._samples[stop] = _Sample(self._needed_share(self._alpha) if self.may_end else 0.0)
         sample = self._samples[stop]
         if self._draw(url, stop) >= sample.share:
             return None
@@ -147,20 +163,29 @@ class Audit:
         return stop in self._samples and root in self._samples[stop].led
 
     def stop_to_judge(self, pending: int) -> int | None:
-        """The first stop whose sample is to be judged next, if all ``pending`` requests wait beyond it."""
-        stops = (stop for stop in sorted(self._samples) if stop > self._judged)
+        """The first stop whose sample is to be judged next, if all ``pending`` requests wait beyond it.
+
+        The request in hand is one of these: the crawl makes that, unless it ends.
+        """
+        stops = (stop for stop in sorted(self._samples) if stop > self._judged and self._samples[stop].led)
         return next((stop for stop in stops if pending <= self.known.beyond[stop]), None)
 
     def has_enough(self, stop: int) -> bool:
-        """Judge by the sample of a stop whether the crawl may end."""
+        """Judge by the sample of a stop whether the crawl may end.
+
+        If less is left than was sampled, it is made: that costs little, and one request may lead to a chain.
+        """
         led = self._samples[stop].led.values()
-        unique = sum(number > 0 for number in led)
-        if unique:
-            self._gain = max(1.0, sum(led) / unique)
-        left = most_left(len(led), unique, self.known.beyond[stop], self._alpha)
-        self._judged = stop
-        self._alpha /= 2
-        return left * self._gain <= self._allowed()
+        fruitful = [number for number in led if number]
+        if fruitful:
+            self._gain, self._spread = mean(fruitful), pstdev(fruitful)
+        waiting = self.known.beyond[stop]
+        left = most_left(len(led), len(fruitful), waiting, self._alpha)
+        self._judged, self._alpha = stop, self._alpha_later
+        if waiting < len(led):
+            return False
+        # One request may lead to a chain of pages, and most lead to none.
+        return left * self._gain + _DEVIATIONS * self._spread * math.sqrt(left) <= self._allowed()
 
     def _allowed(self) -> float:
         """The most unique pages that may be left."""

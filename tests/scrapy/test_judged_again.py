@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import weakref
 from contextlib import closing
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -192,6 +193,16 @@ class TestReleasedLinks:
         assert links.has_been_released(waiting)
         assert not links.has_been_released(waiting)  # such as a retry
         assert waiting.meta.keys() == {"kept", CLUSTER, CHAIN, FAR, OUT_OF}
+
+    def test_those_of_all_duplicates_of_a_page(self, links: Links) -> None:
+        self.defer(links, duplicate(page_id=2), "a")
+        self.defer(links, duplicate(page_id=3), "b")
+        self.defer(links, replace(duplicate(page_id=4), canonical_id=9), "c")
+
+        released = links.release_cluster(1)
+
+        assert [request.url for request in released] == ["http://shop.example/a", "http://shop.example/b"]
+        assert links.still_deferred == 1
 
     def test_not_if_its_turn_has_come(self, links: Links) -> None:
         waiting = self.defer(links, duplicate())

@@ -424,6 +424,34 @@ def test_links_of_copies_that_a_sample_led_to_do_not_wait(links: Links) -> None:
     assert waiting.meta[BAND] > 0
 
 
+def test_with_an_audit_links_of_a_page_that_is_no_copy_after_all_do_not_wait(links: Links) -> None:
+    """But as long as so few pages are known that the crawl makes all requests anyway."""
+    links.marks = True
+    links.is_own = lambda response, verdict: True
+    early, late = Request("http://shop.example/a"), Request("http://shop.example/b")
+
+    links.audit = Audit(0.05, 8, seed=1)
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(early)
+    links.audit.known.unique = 1_000
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(late)
+
+    assert early.meta[BAND] > 0
+    assert (late.priority, late.meta[BAND]) == (0, 0)
+
+
+def test_an_audit_knows_the_place_of_each_request_that_waits(links: Links) -> None:
+    """The order of the bands is that of the queue, also for what another page has led to."""
+    links.marks = True
+    links.audit = Audit(0.05, 8, seed=1)
+    first, repeated = Request("http://shop.example/a"), Request("http://shop.example/a")
+
+    for request in (first, repeated):
+        assert page_links(links, response(), DUPLICATE, str).lets_pass(request)
+
+    assert repeated.meta[BAND] == first.meta[BAND] > 0
+    assert repeated.priority == first.priority
+
+
 class Numbered(Request):
     """A request as a spider has it, with a number that Scrapy's own do not know."""
 

@@ -1004,12 +1004,30 @@ class TestWholeSites:
         found = {request.key for request in without.requests if request.target in made}
         assert found == without.found
 
+    @pytest.mark.parametrize("seed", [7_028, 7_037, 7_040])
+    def test_loss_budget_loses_no_pages_that_are_alike(self, addon: dict[str, Any], seed: int) -> None:
+        """Chains of pages that differ in an image, in the value of a field, or in a name within 400 words."""
+        site = Drawn(seed)
+        with serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_LOSS_BUDGET": 0.05})
+
+        assert done.found == site.keys
+
+    def test_loss_budget_loses_nothing_behind_ever_new_session_ids(self, addon: dict[str, Any]) -> None:
+        site = AlikeSessions(60, in_a_row=True)
+        site.most_requests = 5_000
+        with serve_site(site) as served:
+            done = run(served, addon | {"NEARDUP_LOSS_BUDGET": 0.05})
+
+        assert done.found == site.keys
+        assert done.stats["finish_reason"] == "finished"
+
     def test_loss_budget_ends_the_crawl(
         self, addon: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         """And a run without it makes what is left."""
         settings = addon | {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 1}
-        with caplog.at_level(logging.INFO), serve_site(Forum(60)) as served:
+        with caplog.at_level(logging.INFO), serve_site(Forum(120)) as served:
             without = run(served, {})
             done = run(served, settings | {"NEARDUP_LOSS_BUDGET": 0.1})
             rest = run(served, settings)
@@ -1027,7 +1045,7 @@ class TestWholeSites:
 
     def test_loss_budget_goes_on_with_a_job(self, addon: dict[str, Any], tmp_path: Path) -> None:
         settings = addon | {"JOBDIR": str(tmp_path / "job"), "NEARDUP_LOSS_BUDGET": 0.1}
-        with serve_site(Forum(60)) as served:
+        with serve_site(Forum(120)) as served:
             without = run(served, {})
             first = run(served, settings | {"CLOSESPIDER_PAGECOUNT": 150})
             done = run(served, settings)
@@ -1078,7 +1096,7 @@ class TestWholeSites:
         assert middle[1] / found.points[-1][1] > middle[0] / found.points[-1][0]
 
     def test_what_a_loss_budget_saves_is_stored(self, addon: dict[str, Any]) -> None:
-        with serve_site(Forum(60)) as served:
+        with serve_site(Forum(120)) as served:
             done = run(served, addon | {"NEARDUP_LOSS_BUDGET": 0.1, "CONCURRENT_REQUESTS": 1})
 
         assert done.stats["finish_reason"] == "neardup_loss_budget"

@@ -67,11 +67,11 @@ class Crawl:
     def run(self) -> list[str]:
         """Make requests until the audit has enough; those that are left."""
         while self.queue:
-            band, url = heapq.heappop(self.queue)
-            self.audit.left(band)
             stop = self.audit.stop_to_judge(len(self.queue))
             if stop is not None and self.audit.has_enough(stop):
-                return [url, *(url for _, url in self.queue)]
+                return [url for _, url in self.queue]
+            band, url = heapq.heappop(self.queue)
+            self.audit.left(band)
             root = None if float(band).is_integer() else self.audit.sample(url, band)
             later = self.later[url]
             if root is None and later > band:
@@ -115,8 +115,7 @@ def test_nothing_is_left_of_a_small_site() -> None:
     lost, of, left = crawl(1, share=0.3, waiting=50, found=10)
 
     assert of > 10
-    assert lost == 0
-    assert left <= 1
+    assert lost == left == 0
 
 
 def test_what_an_early_request_led_to_counts_for_it() -> None:
@@ -142,19 +141,50 @@ def test_what_an_early_request_led_to_counts_for_it() -> None:
     assert not has_enough(100)
 
 
+def test_the_more_the_pages_behind_requests_differ_in_number_the_more_may_be_left() -> None:
+    """Most requests of a sample lead to a page, and one leads to a chain: others may lead to chains, too."""
+
+    def has_enough(*led: int) -> bool:
+        audit = Audit(0.05, 1, seed=1)
+        audit.known.unique = 1_000
+        for number in range(1_000):
+            root = audit.sample(f"u{number}", 0.5)
+            if root is None:
+                audit.put(1)
+            else:
+                for _ in range(led[root - 1] if root <= len(led) else 0):
+                    audit.led_to_unique(root)
+        audit.known.unique = 4_900
+        return audit.has_enough(0)
+
+    assert has_enough(3, 3, 3, 3)
+    assert not has_enough(1, 1, 1, 9)
+
+
 def test_a_sample_does_not_take_what_it_led_to() -> None:
     audit = Audit(0.01, BANDS, seed=1)
-    root = audit.sample("http://a.example/", 0.5)
+    audit.known.unique = 2_000
+    drawn = [url for url in map(str, range(100)) if audit.next_band(url, 0, 1, 0) == 0.5]
+    root = next(filter(None, (audit.sample(url, 0.5) for url in drawn)))
+    drawn_twice = next(url for url in drawn if audit.next_band(url, 1, 2, 0) == 1.5)
 
-    assert root is not None
-    assert audit.next_band("http://a.example/2", 0, 1, root) == 1
-    assert audit.next_band("http://a.example/2", 0, 1, 0) == 0.5
-    assert audit.next_band("http://a.example/2", 0, 2, root) == 1.5
+    assert audit.next_band(drawn_twice, 0, 1, root) == 1
+    assert audit.next_band(drawn_twice, 0, 2, root) == 1.5
+
+
+def test_nothing_is_sampled_where_a_sample_would_be_next_to_all() -> None:
+    audit = Audit(0.01, BANDS, seed=1)
+
+    assert not audit.may_end
+    assert audit.next_band("http://a.example/", 0, 1, 0) == 0.5
+    assert audit.sample("http://a.example/", 0.5) is None
+    assert audit.stop_to_judge(0) is None
 
 
 def test_requests_of_an_earlier_band_keep_a_sample_from_being_judged() -> None:
     audit = Audit(0.01, BANDS, seed=1)
-    assert audit.sample("http://a.example/", 1.5) is not None
+    audit.known.unique = 2_000
+    assert any(audit.sample(str(number), 1.5) for number in range(100))
     audit.put(3)
     audit.put(2)
 
