@@ -141,6 +141,21 @@ def test_what_an_early_request_led_to_counts_for_it() -> None:
     assert not has_enough(100)
 
 
+def test_a_crawl_does_not_end_for_less_than_was_sampled() -> None:
+    """One of the requests that are left may lead to a chain."""
+
+    def has_enough(waiting: int) -> bool:
+        audit = Audit(0.05, 1, seed=1)
+        audit.known.unique = 1_000
+        sampled = [url for url in map(str, range(500)) if audit.sample(url, 0.5)]
+        for _ in range(len(sampled) + waiting):
+            audit.put(1)
+        return audit.has_enough(0)
+
+    assert has_enough(0)
+    assert not has_enough(-1)
+
+
 def test_the_more_the_pages_behind_requests_differ_in_number_the_more_may_be_left() -> None:
     """Most requests of a sample lead to a page, and one leads to a chain: others may lead to chains, too."""
 
