@@ -69,6 +69,12 @@ class ToldApart:
         """Whether a canonical page has been told apart from its duplicates."""
         return canonical_id in self._apart
 
+    def go_on(self, apart: set[int]) -> None:
+        """Go on where an earlier run of the crawl ended; the canonical pages that are told apart are kept in
+        ``apart`` from now on.
+        """
+        self._apart = apart
+
     def add(self, canonical_id: int, said: Said, *, is_sure: bool = True) -> bool:
         """Take note of the words of a duplicate; whether the canonical page is told apart by that.
 

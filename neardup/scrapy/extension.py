@@ -62,6 +62,9 @@ DATABASE_UNAVAILABLE = "neardup_database_unavailable"
 LOSS_BUDGET = "neardup_loss_budget"
 """Finish reason of a crawl that leaves requests that wait, as ``NEARDUP_LOSS_BUDGET`` allows."""
 
+_TOLD_APART = "neardup_told_apart"
+"""Key of the state of a spider: the canonical pages whose duplicates are known to be no copies."""
+
 _MOST_WAITING = 5_000
 """Rows that may wait for the database before spider output is held back: about 5 MB, and seconds of work."""
 
@@ -114,7 +117,6 @@ class NearDuplicates:
             else:
                 self.policy.links.waiting = self.predictions.waiting = False
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
-        self.policy.links.audit = self.predictions.audit
         if self.predictions.predict in {Predict.DEFER, Predict.DROP}:
             self.policy.links.copy_read = self._copy_read
         if action.drops or self.predictions.predict is Predict.DROP:
@@ -538,7 +540,11 @@ class NearDuplicates:
             self._progress.start(interval, now=False)
         self.recorder.start()
         # With a job directory, Scrapy has given the spider its state by now.
-        self.predictions.go_on(getattr(spider, "state", {}))
+        state = getattr(spider, "state", {})
+        self.predictions.go_on(state)
+        self.policy.links.audit = self.predictions.audit
+        if self._told_apart is not None:
+            self._told_apart.go_on(state.setdefault(_TOLD_APART, set()))
         made = made_before.take(self.crawler)
         self.policy.links.released, self.predictions.outdated = made.released, made.outdated
         self._queue(left_out.take(self.crawler))

@@ -90,7 +90,7 @@ _MOST_DOUBTFUL = 100_000
 _MOST_ALTERNATES = 100_000
 """Versions for other languages that are remembered, some 10 MB."""
 
-_STATE = "neardup_audit"
+_STATE = "neardup_loss_audit"
 
 _BETWEEN_ROUNDS = 200
 """Subtracted from the priority for each further round of a band: more than the longest chain of links."""
@@ -319,7 +319,8 @@ class Predictions:
     def go_on(self, state: dict[str, Any]) -> None:
         """Go on where the last run of a crawl with a job directory ended: ``state`` is that of its spider."""
         if self.audit is not None:
-            self.audit.known = state.setdefault(_STATE, self.audit.known)
+            budget, self.audit = self.audit.budget, state.setdefault(_STATE, self.audit)
+            self.audit.budget = budget
 
     def queued(self, request: Request) -> None:
         """Note that a request enters the queue."""

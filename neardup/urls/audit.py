@@ -24,6 +24,9 @@ MARGIN = 1.5
 _LARGEST = 0.5
 """The largest part of what waits that is made as a sample: with more, less would be left than was sampled."""
 
+_FEWEST_LEFT = 100
+"""Requests for which a crawl ends. A chain of copies has one request at a time, and nothing else may wait."""
+
 _MOST = 1 << 32
 
 
@@ -173,7 +176,8 @@ class Audit:
     def has_enough(self, stop: int) -> bool:
         """Judge by the sample of a stop whether the crawl may end.
 
-        If less is left than was sampled, it is made: that costs little, and one request may lead to a chain.
+        Few requests that are left, or fewer than were sampled, are made. That costs little, and one of them
+        may lead to a chain.
         """
         led = self._samples[stop].led.values()
         fruitful = [number for number in led if number]
@@ -182,7 +186,7 @@ class Audit:
         waiting = self.known.beyond[stop]
         left = most_left(len(led), len(fruitful), waiting, self._alpha)
         self._judged, self._alpha = stop, self._alpha_later
-        if waiting < len(led):
+        if waiting < max(len(led), _FEWEST_LEFT):
             return False
         # One request may lead to a chain of pages, and most lead to none.
         return left * self._gain + _DEVIATIONS * self._spread * math.sqrt(left) <= self._allowed()

@@ -52,6 +52,18 @@ def test_copies_that_each_have_something_beside_their_texts_are_told_apart() -> 
     assert 9 not in watch
 
 
+def test_what_is_told_apart_stays_so_in_the_next_run() -> None:
+    apart: set[int] = set()
+    first, second = ToldApart(), ToldApart()
+    first.go_on(apart)
+    first.tell_apart(7)
+
+    second.go_on(apart)
+
+    assert 7 in second
+    assert 8 not in second
+
+
 @pytest.mark.parametrize(
     "texts",
     [

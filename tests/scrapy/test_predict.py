@@ -6,6 +6,7 @@ The whole sites are made ones on loopback. Nothing may be missing that a crawl w
 from __future__ import annotations
 
 import logging
+import pickle
 from collections import Counter
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -723,6 +724,25 @@ def test_where_nothing_can_be_audited_a_warning_says_so(
 
     assert of.audit is None
     assert f"NEARDUP_LOSS_BUDGET is not heeded, and the crawl makes all requests: {reason}" in caplog.text
+
+
+def test_an_audit_goes_on_with_its_sample_and_another_budget() -> None:
+    """As Scrapy keeps the state of a spider between the runs of a job."""
+    state: dict[str, Any] = {}
+    first, second = (
+        Predictions.of_crawl(get_crawler(Callbacks), Predict.DEFER, taught(), Effects(), budget)
+        for budget in (0.05, 0.02)
+    )
+    assert first.audit is not None
+    first.go_on(state)
+    first.audit.known.unique = 1_000
+    root = next(filter(None, (first.audit.sample(str(number), 0.5) for number in range(100))))
+
+    second.go_on(pickle.loads(pickle.dumps(state)))
+
+    assert second.audit is not None
+    assert second.audit.is_of_sample(root, 0)
+    assert (second.audit.known.unique, second.audit.budget) == (1_000, 0.02)
 
 
 def run(served: Served, settings: dict[str, Any]) -> Outcome:

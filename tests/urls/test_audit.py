@@ -141,19 +141,21 @@ def test_what_an_early_request_led_to_counts_for_it() -> None:
     assert not has_enough(100)
 
 
-def test_a_crawl_does_not_end_for_less_than_was_sampled() -> None:
-    """One of the requests that are left may lead to a chain."""
+@pytest.mark.parametrize(("requests", "fewest"), [(2_000, None), (50, 100)])
+def test_a_crawl_does_not_end_for_a_few_requests(requests: int, fewest: int | None) -> None:
+    """Nor for fewer than were sampled: one of those that are left may lead to a chain."""
 
-    def has_enough(waiting: int) -> bool:
+    def has_enough(few: int) -> bool:
         audit = Audit(0.05, 1, seed=1)
         audit.known.unique = 1_000
-        sampled = [url for url in map(str, range(500)) if audit.sample(url, 0.5)]
-        for _ in range(len(sampled) + waiting):
+        sampled = sum(audit.sample(str(number), 0.5) is not None for number in range(requests))
+        for _ in range((fewest or sampled) - few):
             audit.put(1)
+        audit.known.unique = 10_000
         return audit.has_enough(0)
 
     assert has_enough(0)
-    assert not has_enough(-1)
+    assert not has_enough(1)
 
 
 def test_the_more_the_pages_behind_requests_differ_in_number_the_more_may_be_left() -> None:
