@@ -24,7 +24,10 @@ FEWEST = 3
 """Duplicates with words of their own, beside the first one, by which their canonical page is told apart."""
 
 FEWEST_UNSURE = 10
-"""As many, if they are doubtful: versions of a page differ in words, too, and a site has few versions."""
+"""As many, if they are no sure ones, or have something of their own beside their texts.
+
+Versions of a page differ in words and titles, too, and a site has few versions.
+"""
 
 FEWEST_BY_NUMBERS = 10
 """Duplicates with different numbers after which it is asked whether the numbers of the last one last."""
@@ -87,7 +90,7 @@ class ToldApart:
         before = len(duplicates.words)
         duplicates.words.update(map(hash, set(said.words) - said.numbers - said.date_words))
         self._remembered += len(duplicates.words) - before
-        while len(self._duplicates) > _MOST_CANONICAL or self._remembered > _MOST_WORDS:
+        while self._remembered > _MOST_WORDS:
             self._forget(next(iter(self._duplicates)))
         has_own = before > 0 and len(duplicates.words) > before
         duplicates.with_own += has_own
@@ -128,6 +131,8 @@ class ToldApart:
     def _of(self, canonical_id: int) -> _Duplicates:
         duplicates = self._duplicates.setdefault(canonical_id, _Duplicates())
         self._duplicates.move_to_end(canonical_id)
+        if len(self._duplicates) > _MOST_CANONICAL:
+            self._forget(next(iter(self._duplicates)))
         return duplicates
 
     def _forget(self, canonical_id: int) -> None:

@@ -101,3 +101,12 @@ def test_what_was_quiet_the_longest_is_forgotten(bound: str, monkeypatch: pytest
 
     assert not watch.add(1, said("clay"))  # the first that is known of it
     assert [watch.add(59, said(stuff)) for stuff in ("wood", "wool", "steel")] == [False, False, True]
+
+
+def test_so_is_what_has_something_beside_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told_apart, "_MOST_CANONICAL", 40)
+    watch = ToldApart()
+    for canonical_id in (*[1] * (FEWEST_UNSURE - 1), *range(2, 60), 1):
+        watch.add_beside(canonical_id)
+
+    assert 1 not in watch
