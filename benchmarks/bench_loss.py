@@ -87,7 +87,7 @@ class Audited(Replay):
     def _observe(self, verdict: Verdict) -> int | None:
         cluster = super()._observe(verdict)
         if is_unique(verdict, cluster):
-            self.audit.known.unique += cluster is not None
+            self.audit.unique += cluster is not None
             if self._in_hand:
                 self.audit.led_to_unique(self._in_hand)
         self._in_hand = 0  # pages that are judged again are none of the sample

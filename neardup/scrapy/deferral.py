@@ -66,7 +66,8 @@ class DeferredRequestMiddleware:
             if request is None:
                 return None
             if self.neardup.predictions.waits_for_others(request):
-                # Not by way of the engine, which would ask for the next request at once.
+                # Not by way of the engine, which would ask for the next request at once. And Scrapy has seen
+                # the request before.
                 request.dont_filter = True
                 scheduler_of(self.neardup.crawler).enqueue_request(request)
                 return None

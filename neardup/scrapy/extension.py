@@ -127,8 +127,7 @@ class NearDuplicates:
         if compares:
             self.policy.had = Had(self.predictions.expects_copy, self.text)
         self._told_apart = ToldApart() if compares else None
-        if self.predictions.audit is not None:
-            self.policy.links.is_own = self._is_own
+        self.policy.links.is_own = self._is_own
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
         self._ips = HostIpRecord(recorder)
         self._progress: AsyncioLoopingCall | LoopingCall | None = None

@@ -255,8 +255,8 @@ class Links:
         waits = self.waiting and not expires(request.url)
         band: float = OF_DUPLICATES if waits else 0
         if BAND in request.meta:
-            if AUDITED in request.meta or APART in request.meta:
-                band = 0  # its page tells about the sample, or is to be had in any case
+            if is_made_at_once(request):
+                band = 0
             elif waits and self.audit is not None:
                 band = self.audit.next_band(request.url, 0, OF_DUPLICATES, root=0)
             request.meta[BAND] = band
@@ -629,6 +629,11 @@ class PageLinks:
             or request.method != "GET"
             or (without_values(request.callback) != self._callback and values_carried(request))
         )
+
+
+def is_made_at_once(request: Request) -> bool:
+    """Whether a link does not wait, because its page tells about a sample, or is to be had in any case."""
+    return AUDITED in request.meta or APART in request.meta
 
 
 def _released(held: Held) -> Request:

@@ -19,12 +19,12 @@ from scrapy.utils.misc import load_object
 from neardup.address import host_of, page_url
 from neardup.detection.verdict import Kind
 from neardup.scrapy.links import (
-    APART,
     AUDITED,
     BAND,
     CLUSTER,
     OF_DUPLICATES,
     PREDICTED,
+    is_made_at_once,
     lowered_by,
     queued_again,
     request_key,
@@ -226,7 +226,7 @@ class Predictions:
         if unique or self._is_beside_made_up(verdict.url):
             self._endless.found_new(host_of(verdict.url))
         if unique and self.audit is not None:
-            self.audit.known.unique += 1
+            self.audit.unique += 1
         if verdict.soft_404:
             self.learner.observe_soft_404(verdict.url)
             return []
@@ -614,7 +614,7 @@ class Predictions:
             if self._is_made_up(prediction) if made_up else is_another_address(prediction):
                 return _LAST_BAND
             probability = prediction.probability
-        elif CLUSTER in request.meta and AUDITED not in request.meta and APART not in request.meta:
+        elif CLUSTER in request.meta and not is_made_at_once(request):
             probability = max(
                 self._links.share(host_of(request.url)), self._absent.share(page_url(request.url))
             )

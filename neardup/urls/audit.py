@@ -65,16 +65,6 @@ def _log_choices(number: int, chosen: int) -> float:
 
 
 @dataclass(slots=True)
-class Known:
-    """What a crawl that goes on has to know: how many requests wait ``beyond`` each stop, and how many
-    ``unique`` pages were found.
-    """
-
-    beyond: list[int]
-    unique: int = 0
-
-
-@dataclass(slots=True)
 class _Sample:
     """The requests that are made at a stop, by number, and how many unique pages each has ``led`` to.
 
@@ -96,11 +86,15 @@ class Audit:
     The crawl has enough when the bound on unique pages left is at most the share ``budget`` of all unique
     pages. The first judgement has half of the error probability, .05. The others, one for each band at most,
     have the same part of the other half.
+
+    ``beyond`` counts the requests that wait beyond each stop, ``unique`` the unique pages found. A crawl that
+    goes on later keeps the audit as it is.
     """
 
     def __init__(self, budget: float, bands: int, seed: int) -> None:
         self.budget = budget
-        self.known = Known(beyond=[0] * bands)
+        self.beyond = [0] * bands
+        self.unique = 0
         self._seed = seed
         self._alpha = (1.0 - CONFIDENCE) / 2
         self._alpha_later = self._alpha / bands
@@ -137,8 +131,8 @@ class Audit:
         self._count(band, -1)
 
     def _count(self, band: float, number: int) -> None:
-        for stop in range(min(math.ceil(band - 0.5), len(self.known.beyond))):
-            self.known.beyond[stop] += number
+        for stop in range(min(math.ceil(band - 0.5), len(self.beyond))):
+            self.beyond[stop] += number
 
     def sample(self, url: str, band: float) -> int | None:
         """The number of a request in the sample, if it is made at its stop; None: it waits on.
@@ -171,7 +165,7 @@ class Audit:
         The request in hand is one of these: the crawl makes that, unless it ends.
         """
         stops = (stop for stop in sorted(self._samples) if stop > self._judged and self._samples[stop].led)
-        return next((stop for stop in stops if pending <= self.known.beyond[stop]), None)
+        return next((stop for stop in stops if pending <= self.beyond[stop]), None)
 
     def has_enough(self, stop: int) -> bool:
         """Judge by the sample of a stop whether the crawl may end.
@@ -183,17 +177,17 @@ class Audit:
         fruitful = [number for number in led if number]
         if fruitful:
             self._gain, self._spread = mean(fruitful), pstdev(fruitful)
-        waiting = self.known.beyond[stop]
-        left = most_left(len(led), len(fruitful), waiting, self._alpha)
-        self._judged, self._alpha = stop, self._alpha_later
+        alpha, self._alpha = self._alpha, self._alpha_later
+        self._judged, waiting = stop, self.beyond[stop]
         if waiting < max(len(led), _FEWEST_LEFT):
             return False
+        left = most_left(len(led), len(fruitful), waiting, alpha)
         # One request may lead to a chain of pages, and most lead to none.
         return left * self._gain + _DEVIATIONS * self._spread * math.sqrt(left) <= self._allowed()
 
     def _allowed(self) -> float:
         """The most unique pages that may be left."""
-        return self.known.unique * self.budget / (1.0 - self.budget)
+        return self.unique * self.budget / (1.0 - self.budget)
 
     def _needed_share(self, alpha: float) -> float:
         """The part of what waits that has to be in a sample: about 1 - (1 - share)^allowed = 1 - alpha."""

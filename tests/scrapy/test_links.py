@@ -432,7 +432,7 @@ def test_with_an_audit_links_of_a_page_that_is_no_copy_after_all_do_not_wait(lin
 
     links.audit = Audit(0.05, 8, seed=1)
     assert page_links(links, response(), DUPLICATE, str).lets_pass(early)
-    links.audit.known.unique = 1_000
+    links.audit.unique = 1_000
     assert page_links(links, response(), DUPLICATE, str).lets_pass(late)
 
     assert early.meta[BAND] > 0

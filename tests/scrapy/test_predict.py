@@ -735,14 +735,14 @@ def test_an_audit_goes_on_with_its_sample_and_another_budget() -> None:
     )
     assert first.audit is not None
     first.go_on(state)
-    first.audit.known.unique = 1_000
+    first.audit.unique = 1_000
     root = next(filter(None, (first.audit.sample(str(number), 0.5) for number in range(100))))
 
     second.go_on(pickle.loads(pickle.dumps(state)))
 
     assert second.audit is not None
     assert second.audit.is_of_sample(root, 0)
-    assert (second.audit.known.unique, second.audit.budget) == (1_000, 0.02)
+    assert (second.audit.unique, second.audit.budget) == (1_000, 0.02)
 
 
 def run(served: Served, settings: dict[str, Any]) -> Outcome:

@@ -61,7 +61,7 @@ class Crawl:
     def make(self, url: str, root: int) -> None:
         self.made.append(url)
         if url in self.unique:
-            self.audit.known.unique += 1
+            self.audit.unique += 1
             self.audit.led_to_unique(root)
 
     def run(self) -> list[str]:
@@ -89,7 +89,7 @@ def crawl(seed: int, *, share: float, waiting: int = 3_000, found: int = 1_000) 
     urls = {f"http://a.example/{number}": chance.randint(1, BANDS) for number in range(waiting)}
     unique = {url for url in urls if chance.random() < share}
     audit = Audit(0.02, BANDS, seed)
-    audit.known.unique = found
+    audit.unique = found
     left = Crawl(audit, urls, unique).run()
     return len(unique.intersection(left)), found + len(unique), len(left)
 
@@ -123,7 +123,7 @@ def test_what_an_early_request_led_to_counts_for_it() -> None:
 
     def has_enough(pages: int) -> bool:
         audit = Audit(0.05, 1, seed=1)
-        audit.known.unique = 1_000
+        audit.unique = 1_000
         roots = []
         for number in range(1_000):
             band = audit.next_band(f"u{number}", 0, 1, 0)
@@ -133,7 +133,7 @@ def test_what_an_early_request_led_to_counts_for_it() -> None:
                 roots.append(audit.sample(f"u{number}", band))
         for _ in range(pages):
             audit.led_to_unique(roots[0] or 0)
-        stop = audit.stop_to_judge(audit.known.beyond[0])
+        stop = audit.stop_to_judge(audit.beyond[0])
         assert stop == 0
         return audit.has_enough(stop)
 
@@ -147,11 +147,11 @@ def test_a_crawl_does_not_end_for_a_few_requests(requests: int, fewest: int | No
 
     def has_enough(few: int) -> bool:
         audit = Audit(0.05, 1, seed=1)
-        audit.known.unique = 1_000
+        audit.unique = 1_000
         sampled = sum(audit.sample(str(number), 0.5) is not None for number in range(requests))
         for _ in range((fewest or sampled) - few):
             audit.put(1)
-        audit.known.unique = 10_000
+        audit.unique = 10_000
         return audit.has_enough(0)
 
     assert has_enough(0)
@@ -163,7 +163,7 @@ def test_the_more_the_pages_behind_requests_differ_in_number_the_more_may_be_lef
 
     def has_enough(*led: int) -> bool:
         audit = Audit(0.05, 1, seed=1)
-        audit.known.unique = 1_000
+        audit.unique = 1_000
         for number in range(1_000):
             root = audit.sample(f"u{number}", 0.5)
             if root is None:
@@ -171,7 +171,7 @@ def test_the_more_the_pages_behind_requests_differ_in_number_the_more_may_be_lef
             else:
                 for _ in range(led[root - 1] if root <= len(led) else 0):
                     audit.led_to_unique(root)
-        audit.known.unique = 4_900
+        audit.unique = 4_900
         return audit.has_enough(0)
 
     assert has_enough(3, 3, 3, 3)
@@ -180,7 +180,7 @@ def test_the_more_the_pages_behind_requests_differ_in_number_the_more_may_be_lef
 
 def test_a_sample_does_not_take_what_it_led_to() -> None:
     audit = Audit(0.01, BANDS, seed=1)
-    audit.known.unique = 2_000
+    audit.unique = 2_000
     drawn = [url for url in map(str, range(100)) if audit.next_band(url, 0, 1, 0) == 0.5]
     root = next(filter(None, (audit.sample(url, 0.5) for url in drawn)))
     drawn_twice = next(url for url in drawn if audit.next_band(url, 1, 2, 0) == 1.5)
@@ -200,7 +200,7 @@ def test_nothing_is_sampled_where_a_sample_would_be_next_to_all() -> None:
 
 def test_requests_of_an_earlier_band_keep_a_sample_from_being_judged() -> None:
     audit = Audit(0.01, BANDS, seed=1)
-    audit.known.unique = 2_000
+    audit.unique = 2_000
     assert any(audit.sample(str(number), 1.5) for number in range(100))
     audit.put(3)
     audit.put(2)
