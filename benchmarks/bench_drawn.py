@@ -1,14 +1,16 @@
 """What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
 
-Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop,skip,predict] [--crawls 1]
-[--new-ids] [--versions 3] [--beside] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each
-site is served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one
-database. The last crawl counts. A row tells how many pages say something of their own, and how many of these
-were not fetched. It tells, too, of how many of them no item came. Below stand the sites where something was
-lost. ``predict`` sets ``NEARDUP_PREDICT`` to ``drop``. ``--new-ids`` gives each link of each answer a new
-session id, so that no site has an end. ``--versions`` serves each site in so many, as a manual is. With
-``--beside``, no words and numbers that are shown tell pages apart, but videos, files, data and the like. With
-``--keeps``, the spider keeps an item by itself until it has read the parts of its page.
+Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop] [--crawls 1] [--new-ids]
+[--versions 3] [--beside] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each site is
+served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one database. The
+last crawl counts. A row tells how many pages say something of their own, and how many of these were not
+fetched. It tells, too, of how many of them no item came. Below stand the sites where something was lost.
+
+``predict`` sets ``NEARDUP_PREDICT`` to ``drop``. ``items`` has whole pages in items, which are judged and
+dropped. ``--new-ids`` gives each link of each answer a new session id, so that no site has an end.
+``--versions`` serves each site in so many, as a manual is. With ``--beside``, no words and numbers that are
+shown tell pages apart, but videos, files, data and the like. With ``--keeps``, the spider keeps an item by
+itself until it has read the parts of its page.
 
 The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 """
@@ -37,6 +39,7 @@ ACTIONS: dict[str, dict[str, Any]] = {
     "drop": {"NEARDUP_ACTION": "drop"},
     "skip": {"NEARDUP_ACTION": "skip"},
     "predict": {"NEARDUP_PREDICT": "drop"},
+    "items": {"NEARDUP_ACTION": "drop", "NEARDUP_CONTENT_FIELD": "html"},
 }
 
 _MOST_PAGES = 10_000
@@ -56,7 +59,9 @@ class Lost(NamedTuple):
 def crawled(make: Callable[[], Drawn], settings: dict[str, Any], crawls: int, folder: Path) -> Lost:
     site = make()
     order = BREADTH_FIRST if site.breadth_first else {}
-    case = Case("drawn", make, crawls=crawls)
+    case = Case(
+        "drawn", make, crawls=crawls, spider="source" if "NEARDUP_CONTENT_FIELD" in settings else None
+    )
     outcome = run(case, "default", folder, settings | order | {"CLOSESPIDER_PAGECOUNT": _MOST_PAGES})
     return _lost(site, outcome)
 

@@ -125,7 +125,8 @@ class NearDuplicates:
         self.predictions.weighs_copies |= action is Action.SKIP
         compares = action.drops or self.predictions.weighs_copies or self.predictions.audit is not None
         if compares:
-            self.policy.had = Had(self.predictions.expects_copy, self.text)
+            is_item = options.content_field is not None
+            self.policy.had = Had(self.predictions.expects_copy, self.text, compares_words=is_item)
         self._told_apart = ToldApart() if compares else None
         self.policy.links.is_own = self._is_own
         self._page_links = PageLinkRecord(crawler, self.detector.pages, recorder) if options.links else None
@@ -244,6 +245,17 @@ class NearDuplicates:
         self._ips.note(response, verdict)
         if response.request is not None:
             self.predictions.judged(response.request, verdict)
+        return verdict
+
+    def judge_item(self, page: HtmlResponse) -> Verdict | None:
+        """The verdict of a page that an item carries; None if the item is to be left alone."""
+        try:
+            verdict = self.detector.examine_response(page)
+            self.policy.look_at(page, verdict)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the item is the spider's all the same
+            self.outcomes.failed_on(page.url, exc)
+            return None
+        self.record(verdict)
         return verdict
 
     def skips_page(self, response: Response, verdict: Verdict) -> bool:

@@ -10,10 +10,12 @@ from scrapy.http import HtmlResponse
 
 from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
+from neardup.detection.wordings import Wordings
 from neardup.text.amounts import amounts
 from neardup.text.anchors import anchor_texts, links
 from neardup.text.beside import beside, data, title, written_addresses
 from neardup.text.media import not_shown, symbols
+from neardup.text.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -36,42 +38,51 @@ all links of a page are such ones.
 
 class Content(NamedTuple):
     """What a page has beside its words: names of media and files; amounts, and what is not shown or leads
-    elsewhere.
+    elsewhere. ``said`` are its words, if words are compared.
     """
 
-    names: frozenset[str]
-    told: frozenset[str]
+    names: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()
+    said: tuple[str, ...] = ()
 
 
 class Had:
     """What pages had, by cluster, and links of the pages whose callbacks this crawl has called."""
 
-    def __init__(self, expects_copy: Callable[[str], bool], text: Callable[[Response], str]) -> None:
+    def __init__(
+        self,
+        expects_copy: Callable[[str], bool],
+        text: Callable[[Response], str],
+        *,
+        compares_words: bool = False,
+    ) -> None:
         """``expects_copy`` tells of a URL whether its page is next to surely a copy. ``text`` gives the
-        visible text of an HTML page.
+        visible text of an HTML page. ``compares_words``: words count as what stands beside a text does.
         """
         self._expects_copy = expects_copy
         self._text = text
         self._holders: dict[int, int] = {}
         self._names: set[int] = set()
         self._links: set[int] = set()
+        self._wordings = Wordings() if compares_words else None
 
     def content(self, response: Response) -> Content:
         """What a page has beside its text."""
         if not isinstance(response, HtmlResponse):
-            return Content(frozenset(), frozenset())
+            return Content()
         root = response.selector.root
         names = beside(response.url, root, links(response.url, root), _requested(response))
         told = {f"title {title(root)}", *(f"data {each}" for each in data(root))}
-        words, numbers = not_shown(response.url, root)
-        told.update(f"word {each}" for each in words)
+        hidden, numbers = not_shown(response.url, root)
+        told.update(f"word {each}" for each in hidden)
         told.update(f"number {each}" for each in numbers)
         told.update(f"anchor {each}" for each in anchor_texts(root))
         text = self._text(response)
         told.update(f"amount {each}" for each in amounts(text))
         told.update(f"symbol {each}" for each in symbols(text))
         told.update(f"address {each}" for each in written_addresses(response.url, root))
-        return Content(frozenset(names), frozenset(told))
+        said = () if self._wordings is None else tuple(words(text))
+        return Content(frozenset(names), frozenset(told), said)
 
     def has_more(self, content: Content, verdict: Verdict) -> bool:
         """Whether a page has something beside its text that no page of its cluster had; from now on one has.
@@ -79,10 +90,13 @@ class Had:
         Media, files, the title, data for scripts, words and numbers that are not shown, and symbols count.
         The texts of anchors do, too: of a list of a hundred rows, one row may be another. So do amounts:
         adverts of one text may differ in a price. So do addresses that are written out, which are no part of
-        a text. If people have said that the page is a copy, only media and files count.
+        a text. If people have said that the page is a copy, only media and files count. If words are
+        compared, one page of the cluster must have said all of them, and have kept its items.
         """
         has_more = self._new(self._names, self._of_cluster(verdict, content.names))
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))
+        if self._wordings is not None:
+            is_told |= not self._wordings.have(verdict.page_stood_for, content.said)
         return has_more or (is_told and verdict.evidence is not Evidence.DECISION)
 
     def item_has_more(self, words: frozenset[str], verdict: Verdict) -> bool:
@@ -107,6 +121,8 @@ class Had:
         if len(self._holders) >= MOST_REMEMBERED:
             self._holders.clear()
         self._holders.setdefault(_whole(content, verdict), verdict.page_id)
+        if self._wordings is not None:
+            self._wordings.add(verdict.page_stood_for, content.said)
 
     def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem
+from scrapy.http import HtmlResponse
 
+from neardup.scrapy.elsewhere import Source
 from neardup.scrapy.extension import NearDuplicates
+from neardup.text.visible_text import decode
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -33,7 +36,8 @@ class NearDuplicatePipeline:
 
     With ``NEARDUP_CONTENT_FIELD`` set the pipeline works without the spider middleware. The field so named
     holds the HTML or text of a page (str or bytes). The field named by ``NEARDUP_URL_FIELD`` holds the page's
-    URL. The page in these fields is judged. Items without either field pass untouched.
+    URL. The page in these fields is judged. Items without either field pass untouched. A dropped item cannot
+    be had again, so one page of its cluster must have said all that the page says.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:
@@ -46,18 +50,16 @@ class NearDuplicatePipeline:
 
     async def process_item(self, item: Any) -> Any:
         if self.neardup.options.content_field is not None:
-            verdict = self._judge(item)
+            self._judge(item)
             await self.neardup.wait_for_room()
-            if not self.neardup.policy.drops_items(verdict):
-                return item
-        else:
-            verdict = self.neardup.policy.pop_dropped(item)
+        verdict = self.neardup.policy.pop_dropped(item)
         if verdict is None:
             return item
         self.neardup.outcomes.count("neardup/items_dropped")
         raise NearDuplicate(verdict)
 
-    def _judge(self, item: Any) -> Verdict | None:
+    def _judge(self, item: Any) -> None:
+        """Judge the page in an item, and have the item dropped if it is a copy of another item's."""
         options = self.neardup.options
         adapter = ItemAdapter(item)
         content, url = adapter.get(options.content_field), adapter.get(options.url_field)
@@ -75,7 +77,10 @@ class NearDuplicatePipeline:
                     },
                     extra={"spider": self.neardup.crawler.spider},
                 )
-            return None
-        verdict = self.neardup.detector.examine_html(url, content)
-        self.neardup.record(verdict)
-        return verdict
+            return
+        html = content if isinstance(content, str) else decode(content)
+        # A lone surrogate has no UTF-8.
+        page = HtmlResponse(url, body=html.encode("utf-8", "replace"), encoding="utf-8")
+        verdict = self.neardup.judge_item(page)
+        if verdict is not None:
+            self.neardup.policy.items_of(Source(page), verdict).read(item)

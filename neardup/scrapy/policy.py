@@ -127,8 +127,8 @@ class Policy:
             return
         self.had.keep(content, verdict)
 
-    def drops_items(self, verdict: Verdict | None, response: Response | None = None) -> bool:
-        """Whether the items of a page are dropped; the page of an item that is judged has no response."""
+    def drops_items(self, verdict: Verdict | None, response: Response) -> bool:
+        """Whether the items of a page are dropped."""
         return (
             self.action.drops
             and verdict is not None
@@ -201,9 +201,9 @@ class Policy:
         if verdict.page_id is not None:
             self.links.let_go_page(verdict.page_id, self._copy_of(verdict, response))
 
-    def _copy_of(self, verdict: Verdict, response: Response | None) -> tuple[int, ...]:
+    def _copy_of(self, verdict: Verdict, response: Response) -> tuple[int, ...]:
         """What a page is a copy of: as the verdict has it, and the page that had all that it has."""
-        holder = None if response is None else self._holders.get(response)
+        holder = self._holders.get(response)
         return verdict.copy_of if holder is None else (*verdict.copy_of, holder)
 
     def has_been_released(self, request: Request) -> bool:

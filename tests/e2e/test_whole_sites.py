@@ -68,7 +68,7 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
         spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider,
         spiders.CaptchaSpider, spiders.HopsSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider, spiders.AreasSpider,
-        spiders.UrlSpider,
+        spiders.UrlSpider, spiders.SourceSpider,
     )
 }  # fmt: skip
 
@@ -332,6 +332,22 @@ def test_versions_that_are_entered_amid_removed_pages(addon: dict[str, Any]) -> 
 
     assert done.found == site.keys
     assert "neardup/exhausted" not in done.stats
+
+
+@pytest.mark.parametrize("seed", [9012, 9103], ids=["numbers", "names"])
+def test_items_that_carry_pages_are_dropped_only_as_copies(addon: dict[str, Any], seed: int) -> None:
+    """What tells the pages of each site apart is one word or number."""
+    site = Drawn(seed)
+    with serve_site(site) as served:
+        done = run(
+            served,
+            addon | {"NEARDUP_CONTENT_FIELD": "html", "NEARDUP_ACTION": "drop"},
+            spider="source",
+        )
+
+    assert {key for item in done.items for key in site.keys_of(item)} >= site.keys
+    assert done.stats["neardup/items_dropped"] > 0
+    assert "neardup/failures" not in done.stats
 
 
 class TestChains:

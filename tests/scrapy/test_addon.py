@@ -21,6 +21,7 @@ from scrapy.utils.test import get_crawler
 
 from neardup import get_verdict, native
 from neardup.address import Address, host_of
+from neardup.detection.rule import KNOWN_PAGES
 from neardup.detection.verdict import Kind
 from neardup.errors import ConfigurationError, DatabaseUnavailable, SchemeMismatch
 from neardup.scrapy.extension import NearDuplicates
@@ -760,6 +761,9 @@ class TestItems:
         assert len(warnings) == 1
 
 
+ARTICLE = " ".join(f"same{place}" for place in range(200))
+
+
 class TestPipelineAlone:
     @pytest.fixture
     def done(self, copied_site: Site, settings: dict[str, Any]) -> Any:
@@ -787,6 +791,65 @@ class TestPipelineAlone:
         assert "/print-only" in paths(copied_site)
         assert len([item for item in done.items if "price" in item]) == 5
         assert len([item for item in done.items if "html" in item]) == 4
+
+    @pytest.mark.parametrize(
+        ("shown", "drops"),
+        [
+            (ARTICLE, True),
+            (" ".join(ARTICLE.split()[100:] + ARTICLE.split()[:100]), True),
+            (f"{ARTICLE} 17", False),
+            (f"{ARTICLE} blue", False),
+            (f"{ARTICLE} same0", False),
+            (f'{ARTICLE} <img src="/other.jpg">', False),
+            (f'{ARTICLE} <input value="Smith">', False),
+        ],
+        ids=["the same", "another order", "number", "word", "a word again", "image", "field"],
+    )
+    def test_an_item_is_dropped_if_its_page_says_nothing_new(
+        self, settings: dict[str, Any], shown: str, drops: bool
+    ) -> None:
+        class Carries(scrapy.Spider):
+            name = "carries"
+
+            async def start(self) -> Any:
+                for number in range(KNOWN_PAGES):
+                    text = " ".join(f"say{number}x{place}" for place in range(40))
+                    yield {"url": f"http://a.example/other/{number}", "html": text}
+                yield {"url": "http://a.example/1", "html": f"<h1>The news</h1>{ARTICLE}"}
+                yield {"url": "http://a.example/2", "html": f"<h1>The news</h1>{shown}"}
+
+        done = crawl(Carries, settings | {"NEARDUP_CONTENT_FIELD": "html", "NEARDUP_ACTION": "drop"})
+
+        assert done.neardup("duplicates") == 1
+        assert done.stats.get("neardup/items_dropped", 0) == drops
+        assert len(done.items) == KNOWN_PAGES + 2 - drops
+
+    def test_an_item_is_kept_for_what_stands_beside_its_page(self, settings: dict[str, Any]) -> None:
+        class Carries(scrapy.Spider):
+            name = "carries"
+
+            async def start(self) -> Any:
+                for number, name in enumerate(["Smith", "Smith", "Miller"]):
+                    yield {"url": f"http://a.example/{number}", "html": WORDS, "name": name}
+
+        done = crawl(Carries, settings | {"NEARDUP_CONTENT_FIELD": "html", "NEARDUP_ACTION": "drop"})
+
+        assert [item["name"] for item in done.items] == ["Smith", "Miller"]
+
+    def test_an_item_that_cannot_be_judged_passes(
+        self, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class Carries(scrapy.Spider):
+            name = "carries"
+
+            async def start(self) -> Any:
+                yield {"url": "http://[broken", "html": f'{WORDS} <a href="http://[x">x</a>'}
+                yield {"url": "http://a.example/", "html": f"{WORDS} \ud800"}
+
+        done = crawl(Carries, settings | {"NEARDUP_CONTENT_FIELD": "html", "NEARDUP_ACTION": "drop"})
+
+        assert len(done.items) == 2
+        assert "item_error" not in caplog.text
 
 
 class TestSecondCrawl:

@@ -82,6 +82,15 @@ class UrlSpider(FollowSpider):
         return {"url": response.url}
 
 
+class SourceSpider(UrlSpider):
+    """Yields whole pages as items."""
+
+    name = "source"
+
+    def item(self, response: Response) -> Any:
+        return {"url": response.url, "html": response.text}
+
+
 class TitleSpider(FollowSpider):
     """Yields the item of the page that it is given, and no requests."""
 
