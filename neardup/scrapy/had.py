@@ -45,6 +45,11 @@ class Content(NamedTuple):
     told: frozenset[str] = frozenset()
     said: tuple[str, ...] = ()
 
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All that the page says and shows."""
+        return *self.said, *self.told, *self.names
+
 
 class Had:
     """What pages had, by cluster, and links of the pages whose callbacks this crawl has called."""
@@ -91,12 +96,12 @@ class Had:
         The texts of anchors do, too: of a list of a hundred rows, one row may be another. So do amounts:
         adverts of one text may differ in a price. So do addresses that are written out, which are no part of
         a text. If people have said that the page is a copy, only media and files count. If words are
-        compared, one page of the cluster must have said all of them, and have kept its items.
+        compared, one page of the cluster must have said and shown all that it does, and have kept its items.
         """
         has_more = self._new(self._names, self._of_cluster(verdict, content.names))
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))
         if self._wordings is not None:
-            is_told |= not self._wordings.have(verdict.page_stood_for, content.said)
+            is_told |= not self._wordings.have(verdict.page_stood_for, content.all)
         return has_more or (is_told and verdict.evidence is not Evidence.DECISION)
 
     def item_has_more(self, words: frozenset[str], verdict: Verdict) -> bool:
@@ -122,7 +127,7 @@ class Had:
             self._holders.clear()
         self._holders.setdefault(_whole(content, verdict), verdict.page_id)
         if self._wordings is not None:
-            self._wordings.add(verdict.page_stood_for, content.said)
+            self._wordings.add(verdict.page_stood_for, content.all)
 
     def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.
