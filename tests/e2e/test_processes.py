@@ -178,8 +178,9 @@ def test_what_only_a_duplicate_links_to_is_asked_for_last(run: Run, manuals: Sit
 @pytest.mark.slow
 def test_loss_budget_ends_the_crawl(run: Run) -> None:
     """With every Scrapy: the audit asks the scheduler how many requests are left."""
+    # The sample is drawn at random. A budget of 0.2 ends one crawl in some forty only with its last request.
     with serve_site(Forum(200)) as served:
-        run.crawl("-a", f"url={served.start}", "-s", "NEARDUP_LOSS_BUDGET=0.2", "-s", "DOWNLOAD_DELAY=0")
+        run.crawl("-a", f"url={served.start}", "-s", "NEARDUP_LOSS_BUDGET=0.5", "-s", "DOWNLOAD_DELAY=0")
 
     assert "'finish_reason': 'neardup_loss_budget'" in run.log
     assert run.stat("audit/left") > 0
