@@ -10,6 +10,7 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.misc import load_object
 
 from neardup.scrapy.options import Predict
+from neardup.scrapy.own_end import own_end
 
 if TYPE_CHECKING:
     from scrapy.core.scheduler import BaseScheduler
@@ -42,19 +43,21 @@ def requests_may_wait(crawler: Crawler) -> bool:
 
     With a limit of depth the way by which a page is reached first decides what is got behind the page. A
     shorter way must not wait, unless an audit tells what that costs. A crawl that ends when no items come
-    must not make the requests for items after others.
+    must not make the requests for items after others. A spider that ends its crawl must meet pages in order.
     """
-    for name in _ENDS_BY_ORDER:
-        limit = crawler.settings.getfloat(name)
-        if limit:
-            logger.info(
-                "neardup: %(name)s is %(limit)g, so links of duplicates and predicted copies do not wait, and"
-                " no callback is skipped",
-                {"name": name, "limit": limit},
-                extra={"spider": crawler.spider},
-            )
-            return False
-    return True
+    limits = ((name, crawler.settings.getfloat(name)) for name in _ENDS_BY_ORDER)
+    reason = next((f"{name} is {limit:g}" for name, limit in limits if limit), None)
+    if reason is None and (end := own_end(crawler)) is not None:
+        reason = f"the spider may end the crawl ({end})"
+    if reason is None:
+        return True
+    logger.info(
+        "neardup: %(reason)s, so links of duplicates and predicted copies do not wait, and no callback is"
+        " skipped",
+        {"reason": reason},
+        extra={"spider": crawler.spider},
+    )
+    return False
 
 
 def has_own_requests_only(settings: BaseSettings) -> bool:

@@ -1,0 +1,105 @@
+"""Whether the code of a project may end a crawl by what it reads: then the order of requests decides what is
+found.
+
+A spider of news may stop at the first article that an earlier crawl has had. Newer articles must not wait.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from contextlib import suppress
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
+
+from scrapy.utils.misc import load_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.crawler import Crawler
+
+_CLOSING = frozenset({"CloseSpider", "close_spider", "close_spider_async"})
+"""What code says that ends a crawl: the exception, and methods of the engine."""
+
+_PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
+
+_ASKS = frozenset({"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"})
+"""Instructions that give True or False."""
+
+_WITHOUT_PAGE = frozenset({"__init__", "from_crawler", "closed"})
+"""Methods that are given something, but no page."""
+
+
+def own_end(crawler: Crawler) -> str | None:
+    """What in the spider, its modules or the pipelines may end the crawl, such as ``CloseSpider in parse``;
+    None: nothing.
+
+    Beside what closes the spider, a switch counts. It is an attribute that a method with a page sets to True
+    or False, and that some place asks for. Pipelines have other switches, as for the first item of a file.
+    """
+    spider = list(_codes(type(crawler.spider)))
+    pipelines = [
+        load_object(name)
+        for name, order in crawler.settings.getdict("ITEM_PIPELINES").items()
+        if order is not None
+    ]
+    for code in (*spider, *(code for each in pipelines if isinstance(each, type) for code in _codes(each))):
+        for name in sorted(_CLOSING.intersection(code.co_names) - {code.co_name}):
+            return f"{name} in {code.co_name}"
+    asked = {
+        instruction.argval
+        for code in spider
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in {"LOAD_ATTR", "LOAD_METHOD"}
+    }
+    for code in spider:
+        for name in _switches(code):
+            if name in asked:
+                return f"the switch {name!r} in {code.co_name}"
+    return None
+
+
+def _codes(cls: type) -> Iterator[CodeType]:
+    """The code of the methods of a class and its bases, of functions beside these, and of those within."""
+    for base in cls.__mro__:
+        if base.__module__.partition(".")[0] in _PACKAGES_LEFT_OUT:
+            continue
+        beside = vars(sys.modules.get(base.__module__, object)).values()
+        functions = [each for each in beside if getattr(each, "__module__", None) == base.__module__]
+        met: set[CodeType] = set()
+        for value in (*vars(base).values(), *functions):
+            yield from _within(value, met)
+
+
+def _within(value: object, met: set[CodeType]) -> Iterator[CodeType]:
+    """The code of a function, of functions in it, and of those that it wraps, each once."""
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    code = value.__code__ if isinstance(value, FunctionType) else value
+    if not isinstance(code, CodeType) or code in met:  # a function may refer to itself
+        return
+    met.add(code)
+    yield code
+    for constant in code.co_consts:
+        yield from _within(constant, met)
+    for cell in getattr(value, "__closure__", None) or ():
+        with suppress(ValueError):  # it has no value yet
+            yield from _within(cell.cell_contents, met)
+
+
+def _switches(code: CodeType) -> Iterator[str]:
+    """The attributes of its first argument that a method, which is given something, sets to True or False.
+
+    A method that is given the spider is called when the crawl begins, idles or ends.
+    """
+    if code.co_argcount < 2 or code.co_name in _WITHOUT_PAGE or code.co_varnames[1] == "spider":
+        return
+    before: list[dis.Instruction] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "STORE_ATTR" and len(before) > 1:
+            value, owner = before[-2:]
+            is_truth = isinstance(value.argval, bool) or value.opname in _ASKS
+            if is_truth and owner.argval == code.co_varnames[0]:
+                yield instruction.argval
+        before.append(instruction)
