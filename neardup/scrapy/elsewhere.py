@@ -147,6 +147,26 @@ class Source:
         return set(_WORD.findall(self._text))
 
 
+class GivingCallbacks:
+    """The callbacks that have given an item or a request in this crawl.
+
+    Another one may keep what it reads by itself, such as the names of brands, for the items of later pages.
+    """
+
+    def __init__(self) -> None:
+        self._giving: set[object] = set()
+
+    def note(self, request: Request | None) -> None:
+        """Take note that something has come out of the page of a request."""
+        if len(self._giving) >= _MOST_CALLBACKS:
+            self._giving.clear()
+        self._giving.add(_callback(request))
+
+    def have(self, request: Request) -> bool:
+        """Whether the callback of a request is one of them."""
+        return _callback(request) in self._giving
+
+
 class Callbacks:
     """What the callbacks of a spider have brought from elsewhere in this crawl."""
 

@@ -109,6 +109,7 @@ class NearDuplicates:
             endless_after=options.endless_after,
         )
         self.predictions.withheld = self.policy.links.withhold_waiting
+        self.predictions.cannot_wait = self.policy.links.cannot_wait
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
         if action is not Action.RECORD and self.predictions.audit is None:

@@ -15,6 +15,7 @@ from neardup.address import host_of
 from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.verdict import CANONICAL, LEFT_ALONE, Kind
 from neardup.scrapy.carried import values_carried, without_values
+from neardup.scrapy.elsewhere import GivingCallbacks
 from neardup.scrapy.held import Held, HeldRequests, Why
 from neardup.scrapy.options import Action
 from neardup.scrapy.schedulers import has_own_requests_only
@@ -85,6 +86,9 @@ APART = "neardup_apart"
 That is known to be no copy, and an audit might leave what waits.
 """
 
+FIRST = "neardup_first"
+"""Key of the meta of a link that the spider has given a priority above that of others: it does not wait."""
+
 RELEASED = "neardup_released"
 """Key of the meta of a request that is made after all, until its turn comes. Until then, ``dont_filter`` is
 set: Scrapy has seen the same request before.
@@ -111,7 +115,7 @@ Some wait half a band earlier than the others, at a stop of the audit.
 BETWEEN_BANDS = 1_000
 """Subtracted from the priority for each further band: more than the longest chain."""
 
-_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, OUT_OF, UNNAMED, BAND, PREDICTED, AUDITED, APART, AGAIN})
+_OF_WAITING = frozenset({CLUSTER, CHAIN, FAR, OUT_OF, UNNAMED, BAND, PREDICTED, AUDITED, APART, FIRST, AGAIN})
 """What the meta of a request says of how it waits; of no other request is this true."""
 
 _NEAR = 3
@@ -170,6 +174,8 @@ class Links:
         """Whether links of duplicates wait."""
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
+        self.giving = GivingCallbacks()
+        self._depth_priority = crawler.settings.getint("DEPTH_PRIORITY")
         self.audit: Audit | None = None
         self.is_own: Callable[[Response, Verdict], bool] = lambda response, verdict: False
         """Whether a page is known to be no copy, although it is a near-duplicate."""
@@ -229,6 +235,21 @@ class Links:
         """Whether no page of this crawl has led to a request yet."""
         return fingerprint not in self._passed_on
 
+    def comes_first(self, request: Request) -> bool:
+        """Whether a spider has given a request that it just made a priority above 0. Scrapy's setting for
+        depths has changed the priority, if at all.
+        """
+        depth: int = request.meta.get("depth", 0)
+        return request.priority + depth * self._depth_priority > 0
+
+    def cannot_wait(self, request: Request) -> bool:
+        """Whether the turn of a link is not to be missed.
+
+        Its URL expires, or the spider wants it before others. Or its callback has given nothing so far, and
+        may keep what it reads for items of pages that come later.
+        """
+        return FIRST in request.meta or expires(request.url) or not self.giving.have(request)
+
     def pass_on(self, fingerprint: int) -> None:
         """Note that a request goes its way: also one that is waiting, which Scrapy will not take twice."""
         self._deferred.pop(fingerprint, None)
@@ -252,7 +273,7 @@ class Links:
         """
         alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
         new = self.is_new(fingerprint)
-        waits = self.waiting and not expires(request.url)
+        waits = self.waiting and not self.cannot_wait(request)
         band: float = OF_DUPLICATES if waits else 0
         if BAND in request.meta:
             if is_made_at_once(request):
@@ -504,8 +525,8 @@ class PageLinks:
                     del meta[key]
             if self._audited is not None:
                 meta[AUDITED] = self._audited
-        if is_link and links.marks and meta.get("neardup") is not False:
-            meta[BAND] = 0
+        if is_link:
+            self._mark(request)
         if links.action is Action.RECORD:
             return True  # nothing is held back, so nobody asks whether it was made before
         if is_link and self._steps is not None:
@@ -537,6 +558,13 @@ class PageLinks:
         if waiting is not None:
             links.hold(verdict, fingerprint, Held(waiting, priority, Why.DEFERRED))
         return True
+
+    def _mark(self, request: Request) -> None:
+        """Have a link that leaves the queue known for one, and for one that is wanted first."""
+        if self._links.marks and request.meta.get("neardup") is not False:
+            request.meta[BAND] = 0
+        if self._links.comes_first(request):
+            request.meta[FIRST] = True
 
     def _keep_out_of_audit(self, meta: dict[str, Any]) -> None:
         """Have a link of a page that is no copy after all not wait, if what waits may be left."""

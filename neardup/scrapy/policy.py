@@ -42,6 +42,7 @@ class Policy:
       has had the content.
     - The cluster is none that gathers pages from many addresses, as walls and empty pages do.
     - The page has nothing beside its text that no page of its cluster had (:class:`neardup.scrapy.had.Had`).
+      A page that an item carries has nothing in its text, either.
     - Its request carries no values of an item that the page is to complete, and the item has no words that
       are from elsewhere (:class:`PageItems`).
     - The page can be fetched again, and is not fetched a second time because it had lost its items in error.
@@ -248,7 +249,7 @@ class PageItems:
 
     def read(self, item: Any) -> None:
         """Read an item before anything is written into it, and drop it later if that is to be."""
-        self._is_silent = False
+        self._gave()
         policy, verdict = self._policy, self._verdict
         if policy.callbacks is None or verdict is None:
             return
@@ -272,10 +273,15 @@ class PageItems:
 
     def requested(self, request: Request) -> None:
         """Take note of a request of the page's callback, or of the errback if the page was skipped."""
-        self._is_silent = False
+        self._gave()
         callbacks = self._policy.callbacks if self._policy.action is Action.SKIP else None
         if callbacks is not None and not self._policy.was_skipped(self._response):
             callbacks.requested(self._response.request, self._source, request)
+
+    def _gave(self) -> None:
+        if self._is_silent:
+            self._is_silent = False
+            self._policy.links.giving.note(self._response.request)
 
     def finish(self) -> None:
         """Take note that the callback is done."""

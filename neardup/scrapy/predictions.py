@@ -44,7 +44,6 @@ from neardup.urls.dropping import (
     may_drop,
 )
 from neardup.urls.endless_copies import EndlessCopies
-from neardup.urls.expiry import expires
 from neardup.urls.leads import Leads, LinksOfDuplicates, round_of
 from neardup.urls.rules import Rule, Slot
 
@@ -151,6 +150,8 @@ class Predictions:
         self._endless = EndlessCopies(endless_after)
         self.withheld: Callable[[Request, Space], None] | None = None
         """Called with a request that is not made, because it is one of an endless space, and that space."""
+        self.cannot_wait: Callable[[Request], bool] = lambda request: False
+        """Whether the turn of a request is not to be missed."""
         self.completes_item: Callable[[Request], bool] = lambda request: False
         """Whether the page of a request may complete an item of other pages: no rule may cost that."""
         self._deferred = SetAside(MOST_DEFERRED)
@@ -277,9 +278,10 @@ class Predictions:
             if not request.meta.get(PREDICTED):
                 self._count("neardup/predicted")
             request.meta[PREDICTED] = tuple(map(str, prediction.rule))
-        if self.predict is Predict.RECORD or expires(request.url):
+        if self.predict is Predict.RECORD:
             return None
-        if prediction is not None and self._may_drop(request, prediction):
+        cannot_wait = self.cannot_wait(request)
+        if prediction is not None and not cannot_wait and self._may_drop(request, prediction):
             if is_explored(request.url):
                 self._count("neardup/predicted/explored")
                 self.effects.count(prediction.rule, "explored")
@@ -289,6 +291,8 @@ class Predictions:
             return None
         if prediction is not None:
             self._withhold_if_endless(request, prediction)
+        if cannot_wait:
+            return None
         later = self._later_band(request, band, prediction)
         if later <= band:
             return None

@@ -15,8 +15,9 @@ import pytest
 from neardup.address import host_of
 from neardup.store.endless_spaces import endless_spaces
 from neardup.store.store import Store
-from tests.support.sites import items, spiders
+from tests.support.sites import brands, items, notices, spiders
 from tests.support.sites.branches import Branches
+from tests.support.sites.brands import Brands
 from tests.support.sites.chains import (
     Album,
     Beside,
@@ -33,6 +34,7 @@ from tests.support.sites.drawn import BESIDE, Drawn
 from tests.support.sites.endless import Agenda, BeyondTheLast, Calendar, Visited, clock
 from tests.support.sites.impatient import ShortCut, Signed
 from tests.support.sites.in_process import crawl_served
+from tests.support.sites.notices import Notices
 from tests.support.sites.processes import Outcome, crawl_process, make_project, scrapy
 from tests.support.sites.served import MadeSite, Served, serve_site
 from tests.support.sites.sessions import Pages, SessionIds
@@ -68,7 +70,8 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
         spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider,
         spiders.CaptchaSpider, spiders.HopsSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider, spiders.AreasSpider,
-        spiders.UrlSpider, spiders.SourceSpider,
+        spiders.UrlSpider, spiders.SourceSpider, notices.ClosingSpider, notices.SwitchedSpider,
+        brands.BrandsSpider,
     )
 }  # fmt: skip
 
@@ -348,6 +351,40 @@ def test_items_that_carry_pages_are_dropped_only_as_copies(addon: dict[str, Any]
     assert {key for item in done.items for key in site.keys_of(item)} >= site.keys
     assert done.stats["neardup/items_dropped"] > 0
     assert "neardup/failures" not in done.stats
+
+
+@pytest.mark.parametrize("spider", ["closing", "switched"])
+@pytest.mark.parametrize("action", ["defer", "drop", "skip"])
+def test_a_spider_that_ends_its_crawl_finds_what_is_new(
+    addon: dict[str, Any], caplog: pytest.LogCaptureFixture, spider: str, action: str
+) -> None:
+    """The second crawl stops at the first notice that the first one has had."""
+    settings = addon | {"NEARDUP_ACTION": action}
+    with serve_site(Notices(100, spider=spider)) as served:
+        run(served, settings)
+    second = Notices(140, known=100, spider=spider)
+    with caplog.at_level(logging.INFO), serve_site(second) as served:
+        done = run(served, settings)
+
+    assert {item["number"] for item in done.items} >= second.keys
+    assert "neardup: the spider may end the crawl (" in caplog.text
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["by priority", "breadth first"])
+@pytest.mark.parametrize("settings", [{}, {"NEARDUP_ACTION": "drop"}, {"NEARDUP_PREDICT": "drop"}], ids=str)
+def test_pages_that_complete_later_items_do_not_wait(
+    addon: dict[str, Any], settings: dict[str, Any], first: bool
+) -> None:
+    """The pages of brands are copies next to surely, as the first crawl has learned."""
+    site = Brands(first=first)
+    with serve_site(site) as served:
+        for _ in range(2):
+            done = run(served, addon | settings)
+
+            assert done.found == site.keys
+            assert {item["number"]: item["brand"] for item in done.items if "number" in item} == {
+                str(number): site.name(number) for number in range(len(site.keys))
+            }
 
 
 class TestChains:

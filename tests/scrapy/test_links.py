@@ -121,10 +121,46 @@ def links() -> Links:
     ],
 )
 def test_links_wait(links: Links, request_: Request) -> None:
+    links.giving.note(request_)
+
     assert page_links(links, response(), DUPLICATE, str).lets_pass(request_)
 
     assert request_.priority == -DEFERRED
     assert request_.meta[CLUSTER] == 1
+
+
+def test_a_link_waits_once_its_callback_has_given_something(links: Links) -> None:
+    """Until then the callback may keep what it reads, for items of later pages."""
+    first, second = (
+        Request(f"http://shop.example/{name}", callback=SPIDER.parse_other) for name in ("first", "second")
+    )
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(first)
+    links.giving.note(first)
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(second)
+
+    assert (first.priority, second.priority) == (0, -DEFERRED)
+
+
+@pytest.mark.parametrize(
+    ("by_depth", "priority", "waits"),
+    [
+        (0, 0, True),
+        (0, -1, True),
+        (0, 1, False),
+        (1, -2, True),
+        (1, -1, False),
+        (-1, 2, True),
+        (-1, 3, False),
+    ],
+)
+def test_a_link_that_the_spider_wants_first_does_not_wait(by_depth: int, priority: int, waits: bool) -> None:
+    """Scrapy has changed the priority by the depth, which is 2."""
+    links = Links(get_crawler(Callbacks, {"DEPTH_PRIORITY": by_depth}), Action.DEFER, EndlessWatch(3))
+    request = Request("http://shop.example/other", priority=priority, meta={"depth": 2})
+
+    assert page_links(links, response(), DUPLICATE, str).lets_pass(request)
+
+    assert request.priority == priority - DEFERRED * waits
 
 
 def by_default(response: Any, name: str = "chair") -> None:
@@ -172,6 +208,7 @@ def test_a_request_says_what_it_carries() -> None:
 
 def test_a_callback_that_calls_another_one_holds_nothing(links: Links) -> None:
     request = Request("http://shop.example/other", callback=SPIDER.parser())
+    links.giving.note(request)
 
     page_links(links, response(), DUPLICATE, str).lets_pass(request)
 
@@ -260,15 +297,15 @@ def test_links_of_other_pages_are_not_touched(links: Links) -> None:
 def test_what_another_page_has_too_comes_last_of_all(links: Links) -> None:
     page_links(links, response(), NEW, str).lets_pass(Request("http://shop.example/known"))
     known, alone = (
-        Request("http://shop.example/known", priority=5),
-        Request("http://shop.example/alone", priority=5),
+        Request("http://shop.example/known", priority=-5),
+        Request("http://shop.example/alone", priority=-5),
     )
     page = page_links(links, response(), DUPLICATE, str)
 
     assert page.lets_pass(known)
     assert page.lets_pass(alone)
 
-    assert (known.priority, alone.priority) == (5 - REPEATED, 5 - DEFERRED)
+    assert (known.priority, alone.priority) == (-5 - REPEATED, -5 - DEFERRED)
 
 
 def test_a_priority_taken_over_from_the_response_is_not_lowered_again(links: Links) -> None:

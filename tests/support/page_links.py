@@ -19,4 +19,6 @@ if TYPE_CHECKING:
 def page_links(
     links: Links, response: Response, verdict: Verdict | None, text: Callable[[], str]
 ) -> PageLinks:
+    """Those of a page out of which something has come before."""
+    links.giving.note(response.request)
     return PageLinks(links, Source(response), verdict, text)
