@@ -171,7 +171,7 @@ class TestReleasedLinks:
 
     def defer(self, links: Links, verdict: Verdict, name: str = "next", *, seen: bool = False) -> Request:
         """A link of a duplicate, on its way into the queue; with ``seen``, Scrapy does not take it again."""
-        request = Request(f"http://shop.example/{name}", priority=7, meta={"kept": 1})
+        request = Request(f"http://shop.example/{name}", priority=-7, meta={"kept": 1})
         # Pages that differ in numbers alone wait on.
         said = str(verdict.page_id).translate(str.maketrans("0123456789", "abcdefghij"))
         assert page_links(links, response(), verdict, lambda: said).lets_pass(request)
@@ -185,7 +185,7 @@ class TestReleasedLinks:
 
         (released,) = links.release(2, 1)
 
-        assert (released.url, released.priority, released.dont_filter) == (waiting.url, 7, True)
+        assert (released.url, released.priority, released.dont_filter) == (waiting.url, -7, True)
         assert released.meta == {"kept": 1, RELEASED: True}
         assert links.still_deferred == 0
         assert not links.has_been_released(released)
