@@ -85,7 +85,7 @@ def _holds_values(callback: object) -> bool:
         kept = [
             *(callback.__defaults__ or ()),
             *(callback.__kwdefaults__ or {}).values(),
-            *_enclosed(callback),
+            *enclosed(callback),
         ]
         return any(not (value is None or callable(value) or isinstance(value, Spider)) for value in kept)
     return not (isinstance(callback, MethodType) and isinstance(callback.__self__, Spider))
@@ -97,10 +97,10 @@ def without_values(callback: object) -> object:
         return callback.func
     if not isinstance(callback, FunctionType):
         return callback
-    return callback.__code__, *(value for value in _enclosed(callback) if callable(value))
+    return callback.__code__, *(value for value in enclosed(callback) if callable(value))
 
 
-def _enclosed(function: FunctionType) -> Iterator[object]:
+def enclosed(function: FunctionType) -> Iterator[object]:
     """The variables of the functions around a function that it uses."""
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # it has no value yet

@@ -10,7 +10,7 @@ from scrapy.http import HtmlResponse
 
 from neardup.address import host_of, may_be_one_site
 from neardup.detection.rule import Evidence
-from neardup.detection.wordings import Wordings
+from neardup.detection.wordings import Wordings, wording
 from neardup.text.amounts import amounts
 from neardup.text.anchors import anchor_texts, links
 from neardup.text.beside import beside, data, title, written_addresses
@@ -38,17 +38,12 @@ all links of a page are such ones.
 
 class Content(NamedTuple):
     """What a page has beside its words: names of media and files; amounts, and what is not shown or leads
-    elsewhere. ``said`` are its words, if words are compared.
+    elsewhere. ``said`` is the wording of all that, and of its words, if words are compared.
     """
 
     names: frozenset[str] = frozenset()
     told: frozenset[str] = frozenset()
-    said: tuple[str, ...] = ()
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """All that the page says and shows."""
-        return *self.said, *self.told, *self.names
+    said: bytes = b""
 
 
 class Had:
@@ -86,7 +81,7 @@ class Had:
         told.update(f"amount {each}" for each in amounts(text))
         told.update(f"symbol {each}" for each in symbols(text))
         told.update(f"address {each}" for each in written_addresses(response.url, root))
-        said = () if self._wordings is None else tuple(words(text))
+        said = b"" if self._wordings is None else wording([*words(text), *told, *names])
         return Content(frozenset(names), frozenset(told), said)
 
     def has_more(self, content: Content, verdict: Verdict) -> bool:
@@ -101,7 +96,7 @@ class Had:
         has_more = self._new(self._names, self._of_cluster(verdict, content.names))
         is_told = self._new(self._names, self._of_cluster(verdict, content.told))
         if self._wordings is not None:
-            is_told |= not self._wordings.have(verdict.page_stood_for, content.all)
+            is_told |= not self._wordings.have(verdict.page_stood_for, content.said)
         return has_more or (is_told and verdict.evidence is not Evidence.DECISION)
 
     def item_has_more(self, words: frozenset[str], verdict: Verdict) -> bool:
@@ -127,7 +122,7 @@ class Had:
             self._holders.clear()
         self._holders.setdefault(_whole(content, verdict), verdict.page_id)
         if self._wordings is not None:
-            self._wordings.add(verdict.page_stood_for, content.all)
+            self._wordings.add(verdict.page_stood_for, content.said)
 
     def leads_on(self, response: Response) -> bool:
         """Whether a page has links that this crawl may not have had, if its callback is not called.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dis
 import sys
-from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
+
+from neardup.scrapy.carried import enclosed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,12 +63,12 @@ def own_end(crawler: Crawler) -> str | None:
 
 def _codes(cls: type) -> Iterator[CodeType]:
     """The code of the methods of a class and its bases, of functions beside these, and of those within."""
+    met: set[CodeType] = set()
     for base in cls.__mro__:
         if base.__module__.partition(".")[0] in _PACKAGES_LEFT_OUT:
             continue
         beside = vars(sys.modules.get(base.__module__, object)).values()
         functions = [each for each in beside if getattr(each, "__module__", None) == base.__module__]
-        met: set[CodeType] = set()
         for value in (*vars(base).values(), *functions):
             yield from _within(value, met)
 
@@ -83,9 +84,9 @@ def _within(value: object, met: set[CodeType]) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:
         yield from _within(constant, met)
-    for cell in getattr(value, "__closure__", None) or ():
-        with suppress(ValueError):  # it has no value yet
-            yield from _within(cell.cell_contents, met)
+    if isinstance(value, FunctionType):
+        for each in enclosed(value):
+            yield from _within(each, met)
 
 
 def _switches(code: CodeType) -> Iterator[str]:
