@@ -1,16 +1,17 @@
 """What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
 
 Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop] [--crawls 1] [--new-ids]
-[--versions 3] [--beside] [--keeps chain]``. FIRST is the seed of the first of so many sites. Each site is
-served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times on one database. The
-last crawl counts. A row tells how many pages say something of their own, and how many of these were not
-fetched. It tells, too, of how many of them no item came. Below stand the sites where something was lost.
+[--versions 3] [--beside] [--keeps chain] [--set NAME=VALUE]``. FIRST is the seed of the first of so many
+sites. Each site is served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times
+on one database. The last crawl counts. A row tells how many pages say something of their own, and how many of
+these were not fetched. It tells, too, of how many of them no item came. Below stand the sites where something
+was lost.
 
 ``predict`` sets ``NEARDUP_PREDICT`` to ``drop``. ``items`` has whole pages in items, which are judged and
 dropped. ``--new-ids`` gives each link of each answer a new session id, so that no site has an end.
 ``--versions`` serves each site in so many, as a manual is. With ``--beside``, no words and numbers that are
 shown tell pages apart, but videos, files, data and the like. With ``--keeps``, the spider keeps an item by
-itself until it has read the parts of its page.
+itself until it has read the parts of its page. ``--set`` gives each crawl a setting more.
 
 The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 """
@@ -86,7 +87,9 @@ def main() -> None:
     parser.add_argument("--versions", type=int, default=1, help="of each site, in a directory each")
     parser.add_argument("--beside", action="store_true", help="pages told apart by what is not shown as text")
     parser.add_argument("--keeps", default="", choices=("chain", "together"), help="the order of parts")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting more")
     arguments = parser.parse_args()
+    more = dict(setting.split("=", 1) for setting in arguments.set)
     actions = arguments.actions.split(",")
     seeds = range(arguments.first, arguments.first + arguments.number)
     command = f"python -m benchmarks.bench_drawn {arguments.first} {arguments.number}"
@@ -95,6 +98,7 @@ def main() -> None:
     command += f" --versions {arguments.versions}" if arguments.versions > 1 else ""
     command += " --beside" if arguments.beside else ""
     command += f" --keeps {arguments.keeps}" if arguments.keeps else ""
+    command += "".join(f" --set {setting}" for setting in arguments.set)
     print("# Sites that are drawn at random\n")
     print("\n".join(header(command, n=f"{len(seeds)} sites", recall="0.98 asked")))
     print("\n| seed | action | pages | not fetched | without an item | requests | end |")
@@ -111,7 +115,7 @@ def main() -> None:
                 keeps=arguments.keeps,
             )
             for action in actions:
-                lost = crawled(make, ACTIONS[action], arguments.crawls, Path(folder))
+                lost = crawled(make, ACTIONS[action] | more, arguments.crawls, Path(folder))
                 print(
                     f"| {seed} | {action} | {lost.exist:,} | {len(lost.not_fetched):,} |"
                     f" {len(lost.no_item):,} | {lost.requests:,} | {lost.end} |",
