@@ -23,6 +23,8 @@ from tests.support.clustered import CHOICE, expected, hosted, page_rows, write_c
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.support.clustered import Row
+
 pytestmark = pytest.mark.slow
 
 _START_SECONDS = 120
@@ -87,14 +89,30 @@ def run(folder: Path, url: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, "--remote", url], capture_output=True, text=True, check=False)
 
 
+def run_within_a_scope(folder: Path, url: str, choice: clusters.Choice) -> None:
+    collection = open_collection(folder)
+    with closing(Spark(clusters.job_folder(collection, choice), url)) as engine:
+        clusters.write(clusters.find(collection, engine, choice), collection)
+
+
+def write_expected(folder: Path, rows: list[Row], choice: clusters.Choice) -> None:
+    (folder / "clusters").mkdir()
+    clusters.write(expected(rows, choice), open_collection(folder))
+
+
 @pytest.mark.parametrize("name", _SERVERS)
 def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) -> None:
+    """Of all pages, and within a scope; one server serves both, since its start takes as long as a job."""
     rows = page_rows()
     for folder in ("c", "duckdb", "oracle"):
         write_collection(tmp_path / folder, rows, files=2)
+    of_hosts, within = hosted(rows), clusters.Choice(CHOICE.rule, scope="domain")
+    for folder in ("scope", "scope-oracle"):
+        write_collection(tmp_path / folder, of_hosts)
     with server(name, tmp_path) as (url, process):
         done = run(tmp_path / "c", url)
         assert done.returncode == 0, done.stderr
+        run_within_a_scope(tmp_path / "scope", url, within)
 
         # Stages that are there are not made again, so this run only begins before the server is gone.
         (tmp_path / "c" / "clusters" / "relations.parquet").rename(tmp_path / "relations.parquet")
@@ -106,28 +124,13 @@ def test_result_is_that_of_plain_python_and_duckdb(name: str, tmp_path: Path) ->
     assert "Traceback" not in gone.stderr
     (tmp_path / "relations.parquet").rename(tmp_path / "c" / "clusters" / "relations.parquet")
     assert main(["collection", "clusters", str(tmp_path / "duckdb")]) == 0
-    (tmp_path / "oracle" / "clusters").mkdir()
-    clusters.write(expected(rows, CHOICE), open_collection(tmp_path / "oracle"))
+    write_expected(tmp_path / "oracle", rows, CHOICE)
+    write_expected(tmp_path / "scope-oracle", of_hosts, within)
     for result in ("relations.parquet", "clusters.parquet"):
-        made = [
-            (tmp_path / folder / "clusters" / result).read_bytes() for folder in ("c", "duckdb", "oracle")
-        ]
-        assert made[0] == made[1] == made[2]
-
-
-@pytest.mark.parametrize("name", _SERVERS)
-def test_result_within_a_scope_is_that_of_plain_python(name: str, tmp_path: Path) -> None:
-    rows, choice = hosted(page_rows()), clusters.Choice(CHOICE.rule, scope="domain")
-    for folder in ("c", "oracle"):
-        write_collection(tmp_path / folder, rows)
-    collection = open_collection(tmp_path / "c")
-    with server(name, tmp_path) as (url, _):
-        engine = Spark(clusters.job_folder(collection, choice), url)
-        with closing(engine):
-            clusters.write(clusters.find(collection, engine, choice), collection)
-
-    (tmp_path / "oracle" / "clusters").mkdir()
-    clusters.write(expected(rows, choice), open_collection(tmp_path / "oracle"))
-    for result in ("relations.parquet", "clusters.parquet"):
-        made = [(tmp_path / folder / "clusters" / result).read_bytes() for folder in ("c", "oracle")]
-        assert made[0] == made[1]
+        made = {
+            folder: (tmp_path / folder / "clusters" / result).read_bytes()
+            for folder in ("c", "duckdb", "oracle", "scope", "scope-oracle")
+        }
+        assert made["c"] == made["duckdb"] == made["oracle"]
+        assert made["scope"] == made["scope-oracle"]
+        assert made["scope"] != made["oracle"]

@@ -127,7 +127,7 @@ def test_more_addresses_than_are_told_apart_are_counted() -> None:
 
 @pytest.mark.slow
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    most, rate = 100, int(1 / LEAST_SHARE) + 1
+    most, rate = 30, int(1 / LEAST_SHARE) + 1
     least = suspect_clusters._MOST_WATCHED
     monkeypatch.setattr(suspect_clusters, "_MOST_WATCHED", most)
     rare = [(f"/{i}", i % rate == 0) for i in range(2 * MOST_ADDRESSES * rate)]

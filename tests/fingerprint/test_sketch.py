@@ -218,7 +218,7 @@ class TestMinwiseLoops:
         assert [one.tolist() for one in drawn] == [one.tolist() for one in twin]
 
     @pytest.mark.slow
-    @given(st.lists(st.integers(0, 40), min_size=2, max_size=90), st.sampled_from([1, 64, 1024]))
+    @given(st.lists(st.integers(0, 40), min_size=2, max_size=90), st.sampled_from([1, 64, 256]))
     @settings(deadline=None)
     def test_without_its_holder_a_place_holds_another(
         self, kernels: ModuleType, elements: list[int], size: int

@@ -254,9 +254,8 @@ def test_words_of_characters_that_are_not_just_letters(pattern: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pattern", ["x{0}{0} {0}{0}{0}", "か{0}\u3099{0}入"])
-def test_words_of_all_characters(pattern: str) -> None:
-    assert_same_words(everything(), pattern)
+def test_words_of_all_characters() -> None:
+    assert_same_words(everything(), "か{0}\u3099{0}入")
 
 
 @pytest.mark.slow
