@@ -1,17 +1,18 @@
 """What a crawl loses on sites that are drawn at random (``tests/support/sites/drawn.py``).
 
 Run as ``python -m benchmarks.bench_drawn FIRST NUMBER [--actions default,drop] [--crawls 1] [--new-ids]
-[--versions 3] [--beside] [--keeps chain] [--set NAME=VALUE]``. FIRST is the seed of the first of so many
-sites. Each site is served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many times
-on one database. The last crawl counts. A row tells how many pages say something of their own, and how many of
-these were not fetched. It tells, too, of how many of them no item came. Below stand the sites where something
-was lost.
+[--versions 3] [--beside] [--grows] [--keeps chain] [--set NAME=VALUE]``. FIRST is the seed of the first of so
+many sites. Each site is served on loopback and crawled by ``scrapy crawl`` in a process of its own, so many
+times on one database. The last crawl counts. A row tells how many pages say something of their own, and how
+many of these were not fetched. It tells, too, of how many of them no item came. Below stand the sites where
+something was lost.
 
 ``predict`` sets ``NEARDUP_PREDICT`` to ``drop``. ``items`` has whole pages in items, which are judged and
 dropped. ``--new-ids`` gives each link of each answer a new session id, so that no site has an end.
 ``--versions`` serves each site in so many, as a manual is. With ``--beside``, no words and numbers that are
-shown tell pages apart, but videos, files, data and the like. With ``--keeps``, the spider keeps an item by
-itself until it has read the parts of its page. ``--set`` gives each crawl a setting more.
+shown tell pages apart, but videos, files, data and the like. With ``--grows``, each crawl finds new, edited
+and removed pages. With ``--keeps``, the spider keeps an item by itself until it has read the parts of its
+page. ``--set`` gives each crawl a setting more.
 
 The exit code is 1 if a crawl with the defaults lost a page, or did not end.
 """
@@ -59,6 +60,8 @@ class Lost(NamedTuple):
 
 def crawled(make: Callable[[], Drawn], settings: dict[str, Any], crawls: int, folder: Path) -> Lost:
     site = make()
+    for _ in range(1 + crawls):  # a site begins when it is served, and once more with each crawl
+        site.begin()
     order = BREADTH_FIRST if site.breadth_first else {}
     case = Case(
         "drawn", make, crawls=crawls, spider="source" if "NEARDUP_CONTENT_FIELD" in settings else None
@@ -86,6 +89,7 @@ def main() -> None:
     parser.add_argument("--new-ids", action="store_true", help="a new session id in each link")
     parser.add_argument("--versions", type=int, default=1, help="of each site, in a directory each")
     parser.add_argument("--beside", action="store_true", help="pages told apart by what is not shown as text")
+    parser.add_argument("--grows", action="store_true", help="each crawl finds more, and other pages")
     parser.add_argument("--keeps", default="", choices=("chain", "together"), help="the order of parts")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting more")
     arguments = parser.parse_args()
@@ -97,6 +101,7 @@ def main() -> None:
     command += " --new-ids" if arguments.new_ids else ""
     command += f" --versions {arguments.versions}" if arguments.versions > 1 else ""
     command += " --beside" if arguments.beside else ""
+    command += " --grows" if arguments.grows else ""
     command += f" --keeps {arguments.keeps}" if arguments.keeps else ""
     command += "".join(f" --set {setting}" for setting in arguments.set)
     print("# Sites that are drawn at random\n")
@@ -112,6 +117,7 @@ def main() -> None:
                 new_ids=arguments.new_ids,
                 versions=arguments.versions,
                 beside=arguments.beside,
+                grows=arguments.grows,
                 keeps=arguments.keeps,
             )
             for action in actions:

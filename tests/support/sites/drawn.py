@@ -201,6 +201,9 @@ _VERSION = re.compile(r"/v([0-9]+)(/.*)", re.DOTALL)
 _OTHER_IN_VERSION = 0.05
 """Share of the pages that a version does not have, and of those that say more in a version."""
 
+_EDITED = 0.06
+"""Share of the pages of a site that grows which are edited or removed from one crawl to the next."""
+
 
 def _with_new_id(target: str) -> str:
     return f"{target}{'&' if '?' in target else '?'}sid={uuid4().hex}"
@@ -231,6 +234,8 @@ class Drawn(MadeSite):
     ``versions``: so many of the whole site, of which all but the first have a directory. A few pages are
     missing in a version, others say more there.
     ``beside``: no words and numbers that are shown tell its pages apart.
+    ``grows``: each crawl finds more pages than the one before, some that say something else now, and some
+    that are removed.
     ``keeps``: the spider keeps an item by itself until it has read the pages below, in this order
     (:class:`tests.support.sites.spiders.KeepingSpider`). A header has the number of what a page shows.
     """
@@ -244,6 +249,7 @@ class Drawn(MadeSite):
         new_ids: bool = False,
         versions: int = 1,
         beside: bool = False,
+        grows: bool = False,
         keeps: str = "",
     ) -> None:
         super().__init__()
@@ -255,14 +261,25 @@ class Drawn(MadeSite):
         self.breadth_first = draw.random() < 0.5
         self._seed = seed
         self._frame = passage(f"frame {seed}", draw.choice((0, 20, 200)))
-        self._pages: dict[str, _Page] = {}
         self._answers = 0
+        self._grows, self._crawl = grows, -1
+        self._make()
+
+    def begin(self) -> None:
+        if self._grows:
+            self._crawl += 1
+            self._make()
+
+    def _make(self) -> None:
+        """Make the pages of the site, as this crawl is to find them."""
+        self._pages: dict[str, _Page] = {}
         links: dict[str, str] = {}
         for number, kind in enumerate(self.kinds):
             links |= self._add(kind, f"{kind.name}{number}")
-        links |= {f"/v{version}/": "Another version" for version in range(1, versions)}
-        self._pages["/"] = _Page("Home", f"<p>{prose(f'home {seed}', 60)}</p>", "", "home", links, None)
-        shown_in = (self._key(shown, at) for shown in self._pages.values() for at in range(versions))
+        links |= {f"/v{version}/": "Another version" for version in range(1, self._versions)}
+        home = f"<p>{prose(f'home {self._seed}', 60)}</p>"
+        self._pages["/"] = _Page("Home", home, "", "home", links, None)
+        shown_in = (self._key(shown, at) for shown in self._pages.values() for at in range(self._versions))
         self.keys = frozenset(key for key in shown_in if key is not None)
         self._numbered = sorted(self.keys)
         self._numbers = {key: number for number, key in enumerate(self._numbered)}
@@ -318,27 +335,33 @@ class Drawn(MadeSite):
 
     def _add(self, kind: Kind, base: str, above: str | None = None) -> dict[str, str]:
         """Add the pages of a kind; returns the links that lead to them."""
-        graph = GRAPHS[kind.graph](kind.number, random.Random(_digest(self._seed, base)))
-        targets = [self._address(kind, base, at) for at in range(kind.number)]
+        number = kind.number
+        if self._grows and above is None:
+            number = int(number * min(1.0, 0.7 + 0.1 * self._crawl))
+        graph = GRAPHS[kind.graph](number, random.Random(_digest(self._seed, base)))
+        targets = [self._address(kind, base, at) for at in range(number)]
         common = f"<p>{passage(f'{self._seed} {kind.name}', kind.words)}</p>"
         for at, target in enumerate(targets):
             links = {targets[other]: "More" for other in graph.links[at]} | ({above: "Up"} if above else {})
-            for number, below in enumerate(kind.below):
-                parts = self._add(below, f"{base}-{_digest(base, at)[:6]}/{below.name}{number}", target)
+            for place, below in enumerate(kind.below):
+                parts = self._add(below, f"{base}-{_digest(base, at)[:6]}/{below.name}{place}", target)
                 links |= dict.fromkeys(parts, "A part")
             views = [f"{target}{'&' if '?' in target else '?'}{view}" for view in kind.views]
             links |= dict.fromkeys(views, "This page")
-            is_removed = self._is_removed(kind, base, at)
+            edits = self._edits(base, at)
+            is_removed = self._is_removed(kind, base, at) or None in edits
             own = (
                 "<p>Removed.</p>"
                 if is_removed
-                else (OWN | BESIDE)[kind.own](random.Random(_digest(self._seed, base, at)))
+                else (OWN | BESIDE)[kind.own](random.Random(_digest(self._seed, base, at, *edits)))
             )
             heading = f"{kind.name.title()}{f' {at}' if kind.is_counted and not is_removed else ''}"
-            key = None if is_removed else f"{base} {at}"
+            key = None if is_removed else " ".join(map(str, (base, at, *edits)))
             shown = _Page(heading, own, common, key, links, kind.noise)
             self._pages |= dict.fromkeys([target, *views], shown)
         entries = {targets[at]: "To this" for at in graph.entries}
+        if self._grows and random.Random(_digest("newest first", self._seed, base)).random() < 0.5:
+            entries = dict(reversed(entries.items()))
         return self._add_lists(kind, base, list(entries)) if kind.on_a_list else entries
 
     def _add_lists(self, kind: Kind, base: str, targets: list[str]) -> dict[str, str]:
@@ -354,6 +377,15 @@ class Drawn(MadeSite):
     def _is_removed(self, kind: Kind, base: str, at: int) -> bool:
         gap = range(kind.number // 3, kind.number // 3 + kind.gap)
         return at in gap or random.Random(_digest("removed", base, at)).random() < kind.removed
+
+    def _edits(self, base: str, at: int) -> list[int | None]:
+        """The crawls before which a page was edited; None: it was removed."""
+        edits: list[int | None] = []
+        for crawl in range(2, self._crawl + 1):
+            drawn = random.Random(_digest("edited", self._seed, base, at, crawl)).random()
+            if drawn < _EDITED:
+                edits.append(None if drawn < _EDITED / 3 else crawl)
+        return edits
 
     def _address(self, kind: Kind, base: str, at: int) -> str:
         own = _digest(self._seed, base, at, "address")
