@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from neardup.scrapy.keepers import Keepers
+
 _MOST_BROUGHT = 1_000_000
 """What is remembered, some 60 MB. When there is more, all is forgotten."""
 
@@ -170,7 +172,8 @@ class GivingCallbacks:
 class Callbacks:
     """What the callbacks of a spider have brought from elsewhere in this crawl."""
 
-    def __init__(self) -> None:
+    def __init__(self, keepers: Keepers) -> None:
+        self._keepers = keepers
         self._brought: set[int] = set()
         self._called: set[object] = set()
         """Callbacks that gave requests alone so far."""
@@ -214,6 +217,8 @@ class Callbacks:
 
     def complete_items(self, request: Request | None) -> bool:
         """Whether the page of a request may complete an item of other pages."""
+        if self._keepers.keep(request):
+            return True
         callback = _callback(request)
         left = self._pages_left.get(callback)
         return callback not in self._called if left is None else left > 0

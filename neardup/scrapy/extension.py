@@ -115,13 +115,14 @@ class NearDuplicates:
         if action is not Action.RECORD and self.predictions.audit is None:
             if requests_may_wait(crawler):
                 self.policy.links.steps_counted = self._keep_order
+                self.policy.links.keepers.tell()
             else:
                 self.policy.links.waiting = self.predictions.waiting = False
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         if self.predictions.predict in {Predict.DEFER, Predict.DROP}:
             self.policy.links.copy_read = self._copy_read
         if action.drops or self.predictions.predict is Predict.DROP:
-            callbacks = self.policy.callbacks = Callbacks()
+            callbacks = self.policy.callbacks = Callbacks(self.policy.links.keepers)
             self.predictions.completes_item = callbacks.complete_items
         self.predictions.weighs_copies |= action is Action.SKIP
         compares = action.drops or self.predictions.weighs_copies or self.predictions.audit is not None

@@ -17,6 +17,7 @@ from neardup.detection.verdict import CANONICAL, LEFT_ALONE, Kind
 from neardup.scrapy.carried import values_carried, without_values
 from neardup.scrapy.elsewhere import GivingCallbacks
 from neardup.scrapy.held import Held, HeldRequests, Why
+from neardup.scrapy.keepers import Keepers
 from neardup.scrapy.options import Action
 from neardup.scrapy.schedulers import has_own_requests_only
 from neardup.scrapy.steps import Steps
@@ -175,6 +176,7 @@ class Links:
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.giving = GivingCallbacks()
+        self.keepers = Keepers(crawler)
         self._depth_priority = crawler.settings.getint("DEPTH_PRIORITY")
         self.audit: Audit | None = None
         self.is_own: Callable[[Response, Verdict], bool] = lambda response, verdict: False
@@ -245,10 +247,16 @@ class Links:
     def cannot_wait(self, request: Request) -> bool:
         """Whether the turn of a link is not to be missed.
 
-        Its URL expires, or the spider wants it before others. Or its callback has given nothing so far, and
-        may keep what it reads for items of pages that come later.
+        Its URL expires, or the spider wants it before others. Or its callback keeps what it reads for the
+        items of later pages, or leads to such a callback. It may keep something as well if it has given
+        nothing so far.
         """
-        return FIRST in request.meta or expires(request.url) or not self.giving.have(request)
+        return (
+            FIRST in request.meta
+            or expires(request.url)
+            or not self.giving.have(request)
+            or self.keepers.have_a_turn(request)
+        )
 
     def pass_on(self, fingerprint: int) -> None:
         """Note that a request goes its way: also one that is waiting, which Scrapy will not take twice."""

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _CLOSING = frozenset({"CloseSpider", "close_spider", "close_spider_async"})
 """What code says that ends a crawl: the exception, and methods of the engine."""
 
-_PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
+PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
 
 _ASKS = frozenset({"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"})
 """Instructions that give True or False."""
 
-_WITHOUT_PAGE = frozenset({"__init__", "from_crawler", "closed"})
+WITHOUT_PAGE = frozenset({"__init__", "from_crawler", "closed"})
 """Methods that are given something, but no page."""
 
 
@@ -65,7 +65,7 @@ def _codes(cls: type) -> Iterator[CodeType]:
     """The code of the methods of a class and its bases, of functions beside these, and of those within."""
     met: set[CodeType] = set()
     for base in cls.__mro__:
-        if base.__module__.partition(".")[0] in _PACKAGES_LEFT_OUT:
+        if base.__module__.partition(".")[0] in PACKAGES_LEFT_OUT:
             continue
         beside = vars(sys.modules.get(base.__module__, object)).values()
         functions = [each for each in beside if getattr(each, "__module__", None) == base.__module__]
@@ -94,7 +94,7 @@ def _switches(code: CodeType) -> Iterator[str]:
 
     A method that is given the spider is called when the crawl begins, idles or ends.
     """
-    if code.co_argcount < 2 or code.co_name in _WITHOUT_PAGE or code.co_varnames[1] == "spider":
+    if code.co_argcount < 2 or code.co_name in WITHOUT_PAGE or code.co_varnames[1] == "spider":
         return
     before: list[dis.Instruction] = []
     for instruction in dis.get_instructions(code):

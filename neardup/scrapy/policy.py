@@ -274,6 +274,7 @@ class PageItems:
     def requested(self, request: Request) -> None:
         """Take note of a request of the page's callback, or of the errback if the page was skipped."""
         self._gave()
+        self._policy.links.keepers.note(self._response.request, request)
         callbacks = self._policy.callbacks if self._policy.action is Action.SKIP else None
         if callbacks is not None and not self._policy.was_skipped(self._response):
             callbacks.requested(self._response.request, self._source, request)

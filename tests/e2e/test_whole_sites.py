@@ -71,7 +71,7 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
         spiders.CaptchaSpider, spiders.HopsSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider, spiders.AreasSpider,
         spiders.UrlSpider, spiders.SourceSpider, notices.ClosingSpider, notices.SwitchedSpider,
-        brands.BrandsSpider,
+        brands.BrandsSpider, brands.DictionarySpider,
     )
 }  # fmt: skip
 
@@ -370,13 +370,21 @@ def test_a_spider_that_ends_its_crawl_finds_what_is_new(
     assert "neardup: the spider may end the crawl (" in caplog.text
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["by priority", "breadth first"])
+@pytest.mark.parametrize(
+    "site",
+    [
+        Brands("brands", priority="10", gives="yes"),
+        Brands("brands"),
+        Brands("brands in a dictionary"),
+        Brands("brands in a dictionary", brands=8, products="-10"),
+    ],
+    ids=["by priority", "without items", "in a dictionary", "on several lists"],
+)
 @pytest.mark.parametrize("settings", [{}, {"NEARDUP_ACTION": "drop"}, {"NEARDUP_PREDICT": "drop"}], ids=str)
 def test_pages_that_complete_later_items_do_not_wait(
-    addon: dict[str, Any], settings: dict[str, Any], first: bool
+    addon: dict[str, Any], settings: dict[str, Any], site: Brands
 ) -> None:
     """The pages of brands are copies next to surely, as the first crawl has learned."""
-    site = Brands(first=first)
     with serve_site(site) as served:
         for _ in range(2):
             done = run(served, addon | settings)

@@ -15,8 +15,10 @@ from uuid import uuid4
 import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse
+from scrapy.utils.test import get_crawler
 
 from neardup.scrapy.elsewhere import Callbacks, Source
+from neardup.scrapy.keepers import Keepers
 from tests.support.crawling import Page, Site, crawl
 from tests.support.sites.text import prose
 from tests.support.spiders import LinkSpider
@@ -251,7 +253,7 @@ class TestCallbacks:
     REQUEST = Request("http://a.example/", callback=MakeItem())
 
     def test_one_that_gave_nothing_may_keep_an_item(self) -> None:
-        callbacks = Callbacks()
+        callbacks = Callbacks(Keepers(get_crawler()))
         assert callbacks.complete_items(self.REQUEST)
         callbacks.brought(self.REQUEST, None)
         assert not callbacks.complete_items(self.REQUEST)
@@ -261,7 +263,7 @@ class TestCallbacks:
         assert callbacks.complete_items(self.REQUEST)
 
     def test_one_whose_items_come_from_its_pages_may_be_silent(self) -> None:
-        callbacks = Callbacks()
+        callbacks = Callbacks(Keepers(get_crawler()))
         callbacks.brought(self.REQUEST, frozenset())
 
         callbacks.kept_silent(self.REQUEST)
@@ -269,7 +271,7 @@ class TestCallbacks:
         assert not callbacks.complete_items(self.REQUEST)
 
     def test_the_same_words_on_each_page_are_the_spiders_own(self) -> None:
-        callbacks = Callbacks()
+        callbacks = Callbacks(Keepers(get_crawler()))
         for _ in range(4):
             assert callbacks.complete_items(self.REQUEST)
             callbacks.brought(self.REQUEST, frozenset({"example"}))

@@ -24,13 +24,11 @@ _ON_A_LIST = 20
 class Brands(MadeSite):
     """So many brands, whose pages are alike, and products, which are not. Each product is to be found."""
 
-    spider = "brands"
-
-    def __init__(self, *, first: bool) -> None:
-        """``first``: the spider gives the pages of brands a priority. If not, it reads breadth first."""
+    def __init__(self, spider: str, *, brands: int = _NUMBER, **arguments: str) -> None:
+        """``brands``: so many are on a list."""
         super().__init__()
-        if first:
-            self.arguments = {"priority": "10"}
+        self._brands = brands
+        self.spider, self.arguments = spider, arguments
         self._frame = passage("brand", 150)
         self.keys = frozenset(f"/product/{number}" for number in range(_NUMBER))
 
@@ -45,7 +43,10 @@ class Brands(MadeSite):
         if kind == "product":
             return page(number, prose(number, 150), f'<p id="brand">{number}</p>', key=ask.path)
         if kind == "brands":
-            return page("Brands", links={f"/brand/{each}": "Brand" for each in range(_NUMBER)})
+            at = int(number or 0)
+            brands = {f"/brand/{each}": "Brand" for each in range(at, at + self._brands)}
+            further = {f"/brands/{at + self._brands}": "More"} if at + self._brands < _NUMBER else {}
+            return page("Brands", self._frame, links=brands | further)
         if kind == "list":
             first = int(number) * _ON_A_LIST
             products = {f"/product/{each}": f"Product {each}" for each in range(first, first + _ON_A_LIST)}
@@ -56,32 +57,79 @@ class Brands(MadeSite):
         return page("Shop", links={"/brands": "Brands"} | lists)
 
 
+class Names:
+    """Names that a spider keeps; the spider itself stores nothing under a key."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def keep(self, number: str, name: str) -> None:
+        self._names[number] = name
+
+    def of(self, number: str) -> str | None:
+        return self._names.get(number)
+
+
 class BrandsSpider(scrapy.Spider):
-    """Keeps the names of brands by itself, for the items of products."""
+    """Keeps the names of brands by itself, for the items of products.
+
+    ``priority``: of the pages of brands and their lists. ``products``: of the pages of products. ``gives``:
+    the pages of brands give items, too.
+    """
 
     name = "brands"
     custom_settings = BREADTH_FIRST | {"CONCURRENT_REQUESTS": 1}
 
-    def __init__(self, start: str, priority: str = "0", **kwargs: Any) -> None:
+    def __init__(
+        self, start: str, priority: str = "0", products: str = "0", gives: str = "", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.start_urls = [start]
-        self.names: dict[str, str] = {}
-        self.priority = int(priority)
+        self.names = Names()
+        self.priorities, self.gives = {"/brand": int(priority), "/product": int(products)}, bool(gives)
 
     def parse(self, response: Response) -> Iterator[scrapy.Request]:
         callbacks = {"/list/": self.parse, "/brand/": self.brand, "/product/": self.product}
         for link in response.css("nav a::attr(href)").getall():
             request = response.follow(link)
             path = urlsplit(request.url).path
-            first = self.priority * path.startswith("/brand")
+            priority = sum(each for name, each in self.priorities.items() if path.startswith(name))
             callback = next((callback for name, callback in callbacks.items() if name in path), self.parse)
-            yield request.replace(callback=callback, priority=first)
+            yield request.replace(callback=callback, priority=priority)
 
     def brand(self, response: Response) -> Iterator[Any]:
-        name = self.names[response.url.rpartition("/")[2]] = str(response.css("#name::text").get())
-        if self.priority:  # so that its callback is known to give something
-            yield {"name": name}
+        self.names.keep(*read_brand(response))
+        if self.gives:
+            yield {"name": read_brand(response)[1]}
 
     def product(self, response: Response) -> Iterator[Any]:
-        number = str(response.css("#brand::text").get())
-        yield {"number": number, "brand": self.names.get(number)}
+        number = read_number(response)
+        yield {"number": number, "brand": self.names.of(number)}
+
+
+class DictionarySpider(BrandsSpider):
+    """Keeps the names in a dictionary."""
+
+    name = "brands in a dictionary"
+
+    def __init__(self, start: str, **kwargs: Any) -> None:
+        super().__init__(start, gives="yes", **kwargs)
+        self.by_number: dict[str, str] = {}
+
+    def brand(self, response: Response) -> Iterator[Any]:
+        number, self.by_number[number] = read_brand(response)
+        yield {"name": self.by_number[number]}
+
+    def product(self, response: Response) -> Iterator[Any]:
+        number = read_number(response)
+        yield {"number": number, "brand": self.by_number.get(number)}
+
+
+def read_brand(response: Response) -> tuple[str, str]:
+    """The number and the name of a brand."""
+    return response.url.rpartition("/")[2], str(response.css("#name::text").get())
+
+
+def read_number(response: Response) -> str:
+    """The number of the brand of a product."""
+    return str(response.css("#brand::text").get())

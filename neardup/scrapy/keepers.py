@@ -1,0 +1,239 @@
+"""Callbacks that keep what they read, for the items or requests of other callbacks.
+
+A spider may read the names of brands first, and look them up for the items of products. The pages of brands
+must not wait behind these. The source of the spider tells.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import logging
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from scrapy.utils.misc import load_object
+
+from neardup.scrapy.own_end import PACKAGES_LEFT_OUT, WITHOUT_PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_BY_KEY = frozenset({"setdefault", "update"})
+"""Methods that keep something in a dictionary under a key."""
+
+_AT_A_KEY = frozenset({"add", "append", "extend", "insert"}) | _BY_KEY
+"""Methods that keep something in what stands under a key. A list or a set of its own is left out: it tells
+mostly what was seen, in whatever order.
+"""
+
+_GIVE = frozenset({"get", "setdefault"})
+"""Methods that give what stands under a key."""
+
+
+class Keepers:
+    """The callbacks of a spider that keep something which others look up, by the names of their methods.
+
+    What counts is a dictionary in an attribute of the spider, or the attribute itself. Counters and switches
+    do not count.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._spider = crawler.spider
+        self._kept = {} if self._spider is None else _kept_for_others(type(self._spider), _pipelines(crawler))
+        """By method: an attribute."""
+        self._leading: set[str] = set()
+        """Methods that have made requests for one of these, or for each other."""
+
+    def tell(self) -> None:
+        """Say in the log whose requests do not wait."""
+        for method, attribute in sorted(self._kept.items()):
+            logger.info(
+                "neardup: %(method)s keeps what it reads in %(attribute)r, where others look it up, so its"
+                " requests do not wait",
+                {"method": method, "attribute": attribute},
+                extra={"spider": self._spider},
+            )
+
+    def keep(self, request: Request | None) -> bool:
+        """Whether the callback of a request is one of them."""
+        return bool(self._kept) and _method_of(self._spider, request) in self._kept
+
+    def note(self, by: Request | None, request: Request) -> None:
+        """Take note of a request that comes out of the page of another."""
+        if self._kept and self.have_a_turn(request):
+            self._leading.add(_method_of(self._spider, by))
+
+    def have_a_turn(self, request: Request) -> bool:
+        """Whether a request must not wait: its callback is one of them, or has led to one."""
+        if not self._kept:
+            return False
+        method = _method_of(self._spider, request)
+        return method in self._kept or method in self._leading
+
+
+def _method_of(spider: Spider | None, request: Request | None) -> str:
+    """The name of the method that reads the page of a request. A rule of a CrawlSpider has its own."""
+    if request is None or request.callback is None:
+        return "parse"
+    rules, number = getattr(spider, "_rules", ()), request.meta.get("rule")
+    callback = request.callback.func if isinstance(request.callback, partial) else request.callback
+    if isinstance(number, int) and 0 <= number < len(rules) and callback == getattr(spider, "_callback", 0):
+        callback = rules[number].callback
+    return callback if isinstance(callback, str) else str(getattr(callback, "__name__", ""))
+
+
+def _pipelines(crawler: Crawler) -> list[type]:
+    names = crawler.settings.getdict("ITEM_PIPELINES").items()
+    loaded = [load_object(name) for name, order in names if order is not None]
+    return [each for each in loaded if isinstance(each, type)]
+
+
+@dataclass(slots=True)
+class _Method:
+    """What a method does with attributes of its object, and which methods it calls."""
+
+    is_given: bool = False
+    """Whether it may be given a page."""
+    keeps: set[str] = field(default_factory=set)
+    looks_up: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+
+
+def _kept_for_others(spider: type, pipelines: list[type]) -> dict[str, str]:
+    """By the name of a method with a page: an attribute in which it keeps what another one looks up."""
+    methods = dict(_methods(spider))
+    called = {name for method in methods.values() for name in method.calls}
+    named = {"parse"}.union(*(method.looks_up for method in methods.values()))
+    callbacks = [
+        name for name, method in methods.items() if method.is_given and (name in named or name not in called)
+    ]
+    in_pipelines = {
+        name
+        for pipeline in pipelines
+        for node in _nodes(pipeline)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "process_item"
+        for name in _attributes_of_anything(node)
+    }
+    found: dict[str, str] = {}
+    whole = {name: _with_called(name, methods) for name in callbacks}
+    for name, method in whole.items():
+        others = (other.looks_up for at, other in whole.items() if at != name)
+        if kept := method.keeps & in_pipelines.union(*others):
+            found[name] = min(kept)
+    return found
+
+
+def _with_called(name: str, methods: dict[str, _Method]) -> _Method:
+    """A method with those that it calls, and those that these call."""
+    whole, waiting, met = _Method(), [name], set()
+    while waiting:
+        method = waiting.pop()
+        if method in met or method not in methods:
+            continue
+        met.add(method)
+        whole.keeps |= methods[method].keeps
+        whole.looks_up |= methods[method].looks_up
+        waiting += methods[method].calls
+    return whole
+
+
+def _methods(cls: type) -> Iterator[tuple[str, _Method]]:
+    """The methods of a class and its bases that may be given a page, or are called by such methods."""
+    met: set[str] = set()
+    for base in cls.__mro__:
+        for node in _nodes(base):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name in met:
+                continue
+            met.add(node.name)
+            given = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+            if given and node.name not in WITHOUT_PAGE and given[1:2] != ["spider"]:
+                method = _read(node, given[0])
+                method.is_given = len(given) > 1
+                yield node.name, method
+
+
+def _nodes(cls: type) -> Iterator[ast.AST]:
+    """What stands in the source of a class; nothing, if there is none or if it is a library's."""
+    module = sys.modules.get(cls.__module__)
+    if module is None or cls.__module__.partition(".")[0] in PACKAGES_LEFT_OUT:
+        return
+    try:
+        tree = ast.parse(inspect.getsource(module))
+    except (OSError, TypeError, SyntaxError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+            yield from node.body
+
+
+def _attributes_of_anything(node: ast.AST) -> Iterator[str]:
+    return (each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute))
+
+
+def _read(method: ast.AST, owner: str) -> _Method:
+    """What a method does; ``owner`` is the name of its object."""
+    read = _Method()
+    to_keep: set[ast.AST] = set()
+    """The attributes that stand where something is kept in them."""
+    for node in ast.walk(method):
+        for kept in _places(node):
+            attribute = _root(kept, owner)
+            if attribute is not None:
+                to_keep.add(attribute)
+                read.keeps.add(attribute.attr)
+        if isinstance(node, ast.Call) and (called := _own(node.func, owner)) is not None:
+            to_keep.add(called)
+            read.calls.add(called.attr)
+    for node in ast.walk(method):
+        attribute = _own(node, owner)
+        if attribute is not None and attribute not in to_keep and isinstance(attribute.ctx, ast.Load):
+            read.looks_up.add(attribute.attr)
+    return read
+
+
+def _places(node: ast.AST) -> Iterator[ast.expr]:
+    """Where a statement or a call keeps something: under a key, or in an attribute."""
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for place in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+                is_plain = isinstance(place, ast.Attribute)
+                if isinstance(place, ast.Subscript) or (is_plain and not _is_switch(node.value)):
+                    yield place
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        kept_in = node.func.value
+        is_at_a_key = isinstance(kept_in, ast.Subscript | ast.Call)
+        if node.func.attr in (_AT_A_KEY if is_at_a_key else _BY_KEY):
+            yield kept_in
+
+
+def _is_switch(value: ast.expr | None) -> bool:
+    return value is None or isinstance(value, ast.Constant | ast.Compare)
+
+
+def _root(place: ast.expr, owner: str) -> ast.Attribute | None:
+    """The attribute of an object in which a place is: ``self.names`` of ``self.names[brand]["en"]``."""
+    node: ast.expr = place
+    while True:
+        found = _own(node, owner)
+        if found is not None:
+            return found
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GIVE:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            return None
+
+
+def _own(node: ast.AST, owner: str) -> ast.Attribute | None:
+    """An attribute of an object itself, such as ``self.names``; None: it is something else."""
+    is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == owner
+    return node if is_own else None  # type: ignore[return-value]

@@ -1,0 +1,298 @@
+"""Which callbacks keep what others look up, by the source of their spiders."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import scrapy
+from scrapy.spiders import CrawlSpider, Rule
+from scrapy.utils.test import get_crawler
+
+from neardup.scrapy.elsewhere import Callbacks
+from neardup.scrapy.keepers import Keepers
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+
+class Base(scrapy.Spider):
+    """A spider of whose callbacks one reads brands, and another products."""
+
+    name = "base"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.names: dict[str, Any] = {}
+        self.lists: dict[str, list[str]] = defaultdict(list)
+        self.seen: set[str] = set()
+        self.number = 0
+        self.stopped = False
+
+    def parse(self, response: Response) -> Any:
+        yield response.follow("/brand", self.brand)
+        yield response.follow("/product", self.product)
+
+    def brand(self, response: Response) -> Any:
+        yield {"name": response.text}
+
+    def product(self, response: Response) -> Any:
+        yield {"product": response.text, "brand": self.names.get(response.url)}
+
+
+class UnderAKey(Base):
+    def brand(self, response: Response) -> Any:
+        self.names[response.url] = response.text
+
+
+class UnderTwoKeys(Base):
+    def brand(self, response: Response) -> Any:
+        self.names[response.url]["en"] = response.text
+
+
+class InATuple(Base):
+    def brand(self, response: Response) -> Any:
+        url, self.names[response.url] = response.url, response.text
+        yield {"url": url}
+
+
+class ByUpdate(Base):
+    def brand(self, response: Response) -> Any:
+        self.names.update({response.url: response.text})
+
+
+class ByDefault(Base):
+    def brand(self, response: Response) -> Any:
+        self.names.setdefault(response.url, {})["en"] = response.text
+
+
+class InAList(Base):
+    async def brand(self, response: Response) -> Any:
+        self.lists[response.url].append(response.text)
+
+    async def product(self, response: Response) -> Any:
+        yield {"brands": list(self.lists[response.url])}
+
+
+class InAnAttribute(Base):
+    def brand(self, response: Response) -> Any:
+        self.last = response.text
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": self.last}
+
+
+class InAFunctionWithin(Base):
+    def brand(self, response: Response) -> Any:
+        def kept(link: Any) -> str:
+            self.names[link.get()] = response.text
+            return response.text
+
+        return [{"name": kept(link)} for link in response.css("a")]
+
+
+class ByMethods(Base):
+    def brand(self, response: Response) -> Any:
+        self.keep(response.url, response.text)
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": self.name_of(response.url)}
+
+    def keep(self, url: str, name: str) -> None:
+        self.names[url] = name
+
+    def name_of(self, url: str) -> Any:
+        return self.names.get(url)
+
+
+class Derived(UnderAKey):
+    def parse(self, response: Response) -> Any:
+        yield response.follow("/", self.brand)
+
+
+class CaseOfAnotherName(Base):
+    def brand(this, response: Response) -> Any:  # noqa: N805
+        this.names[response.url] = response.text
+
+
+@pytest.mark.parametrize(
+    "spider",
+    [
+        UnderAKey, UnderTwoKeys, InATuple, ByUpdate, ByDefault, InAList, InAnAttribute, InAFunctionWithin,
+        ByMethods, Derived, CaseOfAnotherName,
+    ],
+)  # fmt: skip
+def test_found(spider: type[Base]) -> None:
+    assert keeping(spider) == {"brand"}
+
+
+class OfItsOwn(Base):
+    """Only one callback looks up what it has kept."""
+
+    def brand(self, response: Response) -> Any:
+        if response.url not in self.lists:
+            self.lists[response.url] = []
+            yield {"name": response.text}
+
+
+class OfItsOwnByMethods(Base):
+    def brand(self, response: Response) -> Any:
+        if not self.is_known(response.url):
+            self.note(response.url)
+
+    def is_known(self, url: str) -> bool:
+        return url in self.lists
+
+    def note(self, url: str) -> None:
+        self.lists[url] = []
+
+
+class AtTheEnd(Base):
+    def brand(self, response: Response) -> Any:
+        self.lists[response.url].append(response.text)
+
+    def closed(self, reason: str) -> None:
+        self.logger.info(self.lists)
+
+    def idle(self, spider: scrapy.Spider) -> None:
+        self.logger.info(self.lists)
+
+
+class Seen(Base):
+    def brand(self, response: Response) -> Any:
+        self.seen.add(response.url)
+
+    def product(self, response: Response) -> Any:
+        if response.url not in self.seen:
+            yield {"url": response.url}
+
+
+class Counts(Base):
+    def brand(self, response: Response) -> Any:
+        self.number += 1
+
+    def product(self, response: Response) -> Any:
+        if self.number < 9:
+            yield {"url": response.url}
+
+
+class Switches(Base):
+    def brand(self, response: Response) -> Any:
+        self.stopped = True
+
+    def product(self, response: Response) -> Any:
+        if not self.stopped:
+            yield {"url": response.url}
+
+
+class OfAnother(Base):
+    def brand(self, response: Response) -> Any:
+        self.crawler.stats.get_stats()["brand"] = response.text
+        response.meta["names"][response.url] = response.text
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": self.crawler.stats.get_value("brand")}
+
+
+@pytest.mark.parametrize(
+    "spider",
+    [Base, OfItsOwn, OfItsOwnByMethods, AtTheEnd, Seen, Counts, Switches, OfAnother, scrapy.Spider],
+)
+def test_not_found(spider: type[scrapy.Spider]) -> None:
+    assert keeping(spider) == set()
+
+
+def test_without_a_source() -> None:
+    made: dict[str, Any] = {}
+    exec("import scrapy\nclass Made(scrapy.Spider):\n    name = 'made'", made)
+
+    assert keeping(made["Made"]) == set()
+
+
+class Pipeline:
+    def process_item(self, item: Any, spider: Base) -> Any:
+        return item | {"brand": spider.lists.get(item["url"])}
+
+
+class ForAPipeline(Base):
+    def brand(self, response: Response) -> Any:
+        self.lists[response.url].append(response.text)
+
+
+def test_what_a_pipeline_looks_up() -> None:
+    assert keeping(ForAPipeline) == set()
+    assert keeping(ForAPipeline, ITEM_PIPELINES={Pipeline: 100}) == {"brand"}
+    assert keeping(ForAPipeline, ITEM_PIPELINES={Pipeline: None}) == set()
+
+
+class Ruled(CrawlSpider):
+    name = "ruled"
+    rules = (Rule(callback="brand"), Rule(callback="product"), Rule())
+
+    def brand(self, response: Response) -> Any:
+        self.names = {response.url: response.text}
+        self.names["last"] = response.url
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": self.names.get(response.url)}
+
+
+def test_callbacks_of_rules() -> None:
+    spider, keepers = found(Ruled)
+    by_rule = [
+        scrapy.Request("http://a.example/", spider._callback, meta={"rule": number}) for number in range(3)
+    ]
+
+    assert [keepers.keep(request) for request in by_rule] == [True, False, False]
+
+
+def test_a_callback_that_holds_values() -> None:
+    spider, keepers = found(UnderAKey)
+    request = scrapy.Request("http://a.example/", partial(spider.brand, number=1))
+
+    assert keepers.keep(request)
+
+
+def test_the_callback_without_a_name() -> None:
+    class Parses(Base):
+        def parse(self, response: Response) -> Any:
+            self.names[response.url] = response.text
+
+    _, keepers = found(Parses)
+
+    assert keepers.keep(scrapy.Request("http://a.example/"))
+    assert keepers.keep(None)
+
+
+def test_may_complete_an_item() -> None:
+    """So its callback is not skipped, and no rule drops its requests."""
+    spider, keepers = found(UnderAKey)
+    callbacks, brand = Callbacks(keepers), scrapy.Request("http://a.example/", spider.brand)
+
+    callbacks.brought(brand, None)
+
+    assert callbacks.complete_items(brand)
+    assert not callbacks.read_pages_alone(brand)
+
+
+def test_tells_why(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
+    found(UnderAKey)[1].tell()
+
+    assert "neardup: brand keeps what it reads in 'names', where others look it up" in caplog.text
+
+
+def found(spider: type[scrapy.Spider], **settings: Any) -> tuple[Any, Keepers]:
+    crawler = get_crawler(spider, settings)
+    crawler.spider = crawler._create_spider(name="any")
+    return crawler.spider, Keepers(crawler)
+
+
+def keeping(spider: type[scrapy.Spider], **settings: Any) -> set[str]:
+    """The names of the callbacks that are found."""
+    made, keepers = found(spider, **settings)
+    names = [name for name in ("parse", "brand", "product") if hasattr(made, name)]
+    return {name for name in names if keepers.keep(scrapy.Request("http://a.example/", getattr(made, name)))}
