@@ -29,10 +29,13 @@ logger = logging.getLogger(__name__)
 _BY_KEY = frozenset({"setdefault", "update"})
 """Methods that keep something in a dictionary under a key."""
 
-_AT_A_KEY = frozenset({"add", "append", "extend", "insert"}) | _BY_KEY
-"""Methods that keep something in what stands under a key. A list or a set of its own is left out: it tells
-mostly what was seen, in whatever order.
+_IN_A_ROW = frozenset({"add", "append", "extend", "insert"})
+"""Methods that keep something in a list or a set. Such a one mostly tells what was seen, in whatever order.
+So it counts only under a key.
 """
+
+_KEEPS_NOTHING = "logger"
+"""An attribute of spiders that is given things, and has none of them."""
 
 _GIVE = frozenset({"get", "setdefault"})
 """Methods that give what stands under a key."""
@@ -41,8 +44,8 @@ _GIVE = frozenset({"get", "setdefault"})
 class Keepers:
     """The callbacks of a spider that keep something which others look up, by the names of their methods.
 
-    What counts is a dictionary in an attribute of the spider, or the attribute itself. Counters and switches
-    do not count.
+    What counts is an attribute of the spider: itself, if it is a dictionary, or if it is an object with a
+    method that is called for no result. Counters and switches do not count.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -186,7 +189,7 @@ def _read(method: ast.AST, owner: str) -> _Method:
     for node in ast.walk(method):
         for kept in _places(node):
             attribute = _root(kept, owner)
-            if attribute is not None:
+            if attribute is not None and attribute.attr != _KEEPS_NOTHING:
                 to_keep.add(attribute)
                 read.keeps.add(attribute.attr)
         if isinstance(node, ast.Call) and (called := _own(node.func, owner)) is not None:
@@ -207,10 +210,18 @@ def _places(node: ast.AST) -> Iterator[ast.expr]:
                 is_plain = isinstance(place, ast.Attribute)
                 if isinstance(place, ast.Subscript) or (is_plain and not _is_switch(node.value)):
                     yield place
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        kept_in = node.func.value
-        is_at_a_key = isinstance(kept_in, ast.Subscript | ast.Call)
-        if node.func.attr in (_AT_A_KEY if is_at_a_key else _BY_KEY):
+        return
+    is_alone = isinstance(node, ast.Expr)
+    call = node.value if isinstance(node, ast.Expr) else node
+    if isinstance(call, ast.Await):
+        call = call.value
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        kept_in, method = call.func.value, call.func.attr
+        if method in _IN_A_ROW:
+            keeps = isinstance(kept_in, ast.Subscript | ast.Call)
+        else:
+            keeps = method in _BY_KEY or (is_alone and bool(call.args or call.keywords))
+        if keeps:
             yield kept_in
 
 

@@ -30,6 +30,7 @@ class Base(scrapy.Spider):
         self.seen: set[str] = set()
         self.number = 0
         self.stopped = False
+        self.store: Any = None
 
     def parse(self, response: Response) -> Any:
         yield response.follow("/brand", self.brand)
@@ -107,6 +108,25 @@ class ByMethods(Base):
         return self.names.get(url)
 
 
+class InAnObject(Base):
+    def brand(self, response: Response) -> Any:
+        self.store.put(response.url, name=response.text)
+        self.logger.info("%s", response.url)
+
+    def product(self, response: Response) -> Any:
+        self.logger.info("%s", response.url)
+        yield {"brand": self.store.find(response.url)}
+
+
+class InADatabase(Base):
+    async def brand(self, response: Response) -> Any:
+        await self.store.execute("INSERT INTO brands VALUES (?)", response.text)
+
+    async def product(self, response: Response) -> Any:
+        await self.store.execute("SELECT name FROM brands WHERE url = ?", response.url)
+        yield {"brand": await self.store.fetchone()}
+
+
 class Derived(UnderAKey):
     def parse(self, response: Response) -> Any:
         yield response.follow("/", self.brand)
@@ -121,7 +141,7 @@ class CaseOfAnotherName(Base):
     "spider",
     [
         UnderAKey, UnderTwoKeys, InATuple, ByUpdate, ByDefault, InAList, InAnAttribute, InAFunctionWithin,
-        ByMethods, Derived, CaseOfAnotherName,
+        ByMethods, InAnObject, InADatabase, Derived, CaseOfAnotherName,
     ],
 )  # fmt: skip
 def test_found(spider: type[Base]) -> None:
@@ -169,6 +189,26 @@ class Seen(Base):
             yield {"url": response.url}
 
 
+class InRows(Base):
+    def brand(self, response: Response) -> Any:
+        self.store.append(response.url)
+
+    def product(self, response: Response) -> Any:
+        if response.url not in self.store:
+            yield {"url": response.url}
+
+
+class Closes(Base):
+    """What a method is called without arguments for keeps nothing of a page."""
+
+    def brand(self, response: Response) -> Any:
+        self.store.refresh()
+        self.logger.info("%s", response.url)
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": self.store.now(), "logger": self.logger.name}
+
+
 class Counts(Base):
     def brand(self, response: Response) -> Any:
         self.number += 1
@@ -198,7 +238,19 @@ class OfAnother(Base):
 
 @pytest.mark.parametrize(
     "spider",
-    [Base, OfItsOwn, OfItsOwnByMethods, AtTheEnd, Seen, Counts, Switches, OfAnother, scrapy.Spider],
+    [
+        Base,
+        OfItsOwn,
+        OfItsOwnByMethods,
+        AtTheEnd,
+        Seen,
+        InRows,
+        Closes,
+        Counts,
+        Switches,
+        OfAnother,
+        scrapy.Spider,
+    ],
 )
 def test_not_found(spider: type[scrapy.Spider]) -> None:
     assert keeping(spider) == set()

@@ -57,21 +57,8 @@ class Brands(MadeSite):
         return page("Shop", links={"/brands": "Brands"} | lists)
 
 
-class Names:
-    """Names that a spider keeps; the spider itself stores nothing under a key."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
-
-    def keep(self, number: str, name: str) -> None:
-        self._names[number] = name
-
-    def of(self, number: str) -> str | None:
-        return self._names.get(number)
-
-
 class BrandsSpider(scrapy.Spider):
-    """Keeps the names of brands by itself, for the items of products.
+    """Keeps the names of brands in a list, for the items of products: its source tells that of no other list.
 
     ``priority``: of the pages of brands and their lists. ``products``: of the pages of products. ``gives``:
     the pages of brands give items, too.
@@ -85,7 +72,7 @@ class BrandsSpider(scrapy.Spider):
     ) -> None:
         super().__init__(**kwargs)
         self.start_urls = [start]
-        self.names = Names()
+        self.names: list[tuple[str, str]] = []
         self.priorities, self.gives = {"/brand": int(priority), "/product": int(products)}, bool(gives)
 
     def parse(self, response: Response) -> Iterator[scrapy.Request]:
@@ -98,13 +85,13 @@ class BrandsSpider(scrapy.Spider):
             yield request.replace(callback=callback, priority=priority)
 
     def brand(self, response: Response) -> Iterator[Any]:
-        self.names.keep(*read_brand(response))
+        self.names.append(read_brand(response))
         if self.gives:
             yield {"name": read_brand(response)[1]}
 
     def product(self, response: Response) -> Iterator[Any]:
         number = read_number(response)
-        yield {"number": number, "brand": self.names.of(number)}
+        yield {"number": number, "brand": dict(self.names).get(number)}
 
 
 class DictionarySpider(BrandsSpider):
