@@ -44,8 +44,8 @@ _GIVE = frozenset({"get", "setdefault"})
 class Keepers:
     """The callbacks of a spider that keep something which others look up, by the names of their methods.
 
-    What counts is an attribute of the spider: itself, if it is a dictionary, or if it is an object with a
-    method that is called for no result. Counters and switches do not count.
+    What counts is an attribute of the spider, or a dictionary in it. An object in it counts if one of its
+    methods is called with something, and for no result. Counters and switches do not count.
     """
 
     def __init__(self, crawler: Crawler) -> None:
