@@ -10,6 +10,7 @@ import ast
 import inspect
 import logging
 import sys
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -71,10 +72,10 @@ class Keepers:
 
     def note(self, by: Request | None, request: Request) -> None:
         """Take note of a request that comes out of the page of another."""
-        if self._kept and self.have_a_turn(request):
+        if self._kept and self.cannot_wait(request):
             self._leading.add(_method_of(self._spider, by))
 
-    def have_a_turn(self, request: Request) -> bool:
+    def cannot_wait(self, request: Request) -> bool:
         """Whether a request must not wait: its callback is one of them, or has led to one."""
         if not self._kept:
             return False
@@ -112,7 +113,7 @@ class _Method:
 
 def _kept_for_others(spider: type, pipelines: list[type]) -> dict[str, str]:
     """By the name of a method with a page: an attribute in which it keeps what another one looks up."""
-    methods = dict(_methods(spider))
+    methods = _methods(spider)
     called = {name for method in methods.values() for name in method.calls}
     named = {"parse"}.union(*(method.looks_up for method in methods.values()))
     callbacks = [
@@ -148,19 +149,20 @@ def _with_called(name: str, methods: dict[str, _Method]) -> _Method:
     return whole
 
 
-def _methods(cls: type) -> Iterator[tuple[str, _Method]]:
-    """The methods of a class and its bases that may be given a page, or are called by such methods."""
-    met: set[str] = set()
+def _methods(cls: type) -> dict[str, _Method]:
+    """The methods of a class that may be given a page, or are called by such methods. What a method of a base
+    does counts as well, since the one in its place may call it.
+    """
+    methods: dict[str, _Method] = defaultdict(_Method)
     for base in cls.__mro__:
         for node in _nodes(base):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name in met:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
-            met.add(node.name)
             given = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
             if given and node.name not in WITHOUT_PAGE and given[1:2] != ["spider"]:
-                method = _read(node, given[0])
-                method.is_given = len(given) > 1
-                yield node.name, method
+                methods[node.name].is_given |= len(given) > 1
+                _read(node, given[0], methods[node.name])
+    return methods
 
 
 def _nodes(cls: type) -> Iterator[ast.AST]:
@@ -170,7 +172,7 @@ def _nodes(cls: type) -> Iterator[ast.AST]:
         return
     try:
         tree = ast.parse(inspect.getsource(module))
-    except (OSError, TypeError, SyntaxError):
+    except (OSError, TypeError, SyntaxError, ValueError, RecursionError):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
@@ -181,9 +183,8 @@ def _attributes_of_anything(node: ast.AST) -> Iterator[str]:
     return (each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute))
 
 
-def _read(method: ast.AST, owner: str) -> _Method:
-    """What a method does; ``owner`` is the name of its object."""
-    read = _Method()
+def _read(method: ast.AST, owner: str, read: _Method) -> None:
+    """Take note in ``read`` of what a method does; ``owner`` is the name of its object."""
     to_keep: set[ast.AST] = set()
     """The attributes that stand where something is kept in them."""
     for node in ast.walk(method):
@@ -199,7 +200,6 @@ def _read(method: ast.AST, owner: str) -> _Method:
         attribute = _own(node, owner)
         if attribute is not None and attribute not in to_keep and isinstance(attribute.ctx, ast.Load):
             read.looks_up.add(attribute.attr)
-    return read
 
 
 def _places(node: ast.AST) -> Iterator[ast.expr]:
@@ -210,6 +210,10 @@ def _places(node: ast.AST) -> Iterator[ast.expr]:
                 is_plain = isinstance(place, ast.Attribute)
                 if isinstance(place, ast.Subscript) or (is_plain and not _is_switch(node.value)):
                     yield place
+        return
+    if isinstance(node, ast.AugAssign):
+        if isinstance(node.target, ast.Subscript) and not isinstance(node.value, ast.Constant):
+            yield node.target
         return
     is_alone = isinstance(node, ast.Expr)
     call = node.value if isinstance(node, ast.Expr) else node

@@ -255,7 +255,7 @@ class Links:
             FIRST in request.meta
             or expires(request.url)
             or not self.giving.have(request)
-            or self.keepers.have_a_turn(request)
+            or self.keepers.cannot_wait(request)
         )
 
     def pass_on(self, fingerprint: int) -> None:

@@ -77,6 +77,17 @@ class InAList(Base):
         yield {"brands": list(self.lists[response.url])}
 
 
+class MoreInAList(InAList):
+    async def brand(self, response: Response) -> Any:
+        self.lists[response.url] += response.css("h2::text").getall()
+
+
+class BySuper(UnderAKey):
+    def brand(self, response: Response) -> Any:
+        super().brand(response)
+        yield {"name": response.text}
+
+
 class InAnAttribute(Base):
     def brand(self, response: Response) -> Any:
         self.last = response.text
@@ -140,8 +151,8 @@ class CaseOfAnotherName(Base):
 @pytest.mark.parametrize(
     "spider",
     [
-        UnderAKey, UnderTwoKeys, InATuple, ByUpdate, ByDefault, InAList, InAnAttribute, InAFunctionWithin,
-        ByMethods, InAnObject, InADatabase, Derived, CaseOfAnotherName,
+        UnderAKey, UnderTwoKeys, InATuple, ByUpdate, ByDefault, InAList, MoreInAList, BySuper, InAnAttribute,
+        InAFunctionWithin, ByMethods, InAnObject, InADatabase, Derived, CaseOfAnotherName,
     ],
 )  # fmt: skip
 def test_found(spider: type[Base]) -> None:
@@ -218,6 +229,11 @@ class Counts(Base):
             yield {"url": response.url}
 
 
+class CountsByKey(Base):
+    def brand(self, response: Response) -> Any:
+        self.names[response.url] += 1
+
+
 class Switches(Base):
     def brand(self, response: Response) -> Any:
         self.stopped = True
@@ -239,19 +255,10 @@ class OfAnother(Base):
 @pytest.mark.parametrize(
     "spider",
     [
-        Base,
-        OfItsOwn,
-        OfItsOwnByMethods,
-        AtTheEnd,
-        Seen,
-        InRows,
-        Closes,
-        Counts,
-        Switches,
-        OfAnother,
-        scrapy.Spider,
+        Base, OfItsOwn, OfItsOwnByMethods, AtTheEnd, Seen, InRows, Closes, Counts, CountsByKey, Switches,
+        OfAnother, scrapy.Spider,
     ],
-)
+)  # fmt: skip
 def test_not_found(spider: type[scrapy.Spider]) -> None:
     assert keeping(spider) == set()
 
