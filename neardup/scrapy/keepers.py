@@ -7,9 +7,7 @@ must not wait behind these. The source of the spider tells.
 from __future__ import annotations
 
 import ast
-import inspect
 import logging
-import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 
-from neardup.scrapy.own_end import PACKAGES_LEFT_OUT, WITHOUT_PAGE
+from neardup.scrapy.own_end import WITHOUT_PAGE
+from neardup.scrapy.spider_source import methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,9 +121,9 @@ def _kept_for_others(spider: type, pipelines: list[type]) -> dict[str, str]:
     in_pipelines = {
         name
         for pipeline in pipelines
-        for node in _nodes(pipeline)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "process_item"
-        for name in _attributes_of_anything(node)
+        for method in methods_of(pipeline)
+        if method.name == "process_item"
+        for name in _attributes_of_anything(method)
     }
     found: dict[str, str] = {}
     whole = {name: _with_called(name, methods) for name in callbacks}
@@ -154,33 +153,16 @@ def _methods(cls: type) -> dict[str, _Method]:
     does counts as well, since the one in its place may call it.
     """
     methods: dict[str, _Method] = defaultdict(_Method)
-    for base in cls.__mro__:
-        for node in _nodes(base):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            given = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-            if given and node.name not in WITHOUT_PAGE and given[1:2] != ["spider"]:
-                methods[node.name].is_given |= len(given) > 1
-                _read(node, given[0], methods[node.name])
+    for method in methods_of(cls):
+        given = [each.arg for each in (*method.args.posonlyargs, *method.args.args)]
+        if given and method.name not in WITHOUT_PAGE and given[1:2] != ["spider"]:
+            methods[method.name].is_given |= len(given) > 1
+            _read(method, given[0], methods[method.name])
     return methods
 
 
-def _nodes(cls: type) -> Iterator[ast.AST]:
-    """What stands in the source of a class; nothing, if there is none or if it is a library's."""
-    module = sys.modules.get(cls.__module__)
-    if module is None or cls.__module__.partition(".")[0] in PACKAGES_LEFT_OUT:
-        return
-    try:
-        tree = ast.parse(inspect.getsource(module))
-    except (OSError, TypeError, SyntaxError, ValueError, RecursionError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
-            yield from node.body
-
-
-def _attributes_of_anything(node: ast.AST) -> Iterator[str]:
-    return (each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute))
+def _attributes_of_anything(method: ast.AST) -> Iterator[str]:
+    return (each.attr for each in ast.walk(method) if isinstance(each, ast.Attribute))
 
 
 def _read(method: ast.AST, owner: str, read: _Method) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.misc import load_object
 
 from neardup.scrapy.carried import enclosed
+from neardup.scrapy.spider_source import PACKAGES_LEFT_OUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _CLOSING = frozenset({"CloseSpider", "close_spider", "close_spider_async"})
 """What code says that ends a crawl: the exception, and methods of the engine."""
-
-PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
 
 _ASKS = frozenset({"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"})
 """Instructions that give True or False."""

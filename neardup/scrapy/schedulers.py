@@ -11,6 +11,7 @@ from scrapy.utils.misc import load_object
 
 from neardup.scrapy.options import Predict
 from neardup.scrapy.own_end import own_end
+from neardup.scrapy.steps import compares_depth
 
 if TYPE_CHECKING:
     from scrapy.core.scheduler import BaseScheduler
@@ -42,11 +43,14 @@ def requests_may_wait(crawler: Crawler) -> bool:
     """Whether a request may be made later than its turn, without loss; a line in the log says if not.
 
     With a limit of depth the way by which a page is reached first decides what is got behind the page. A
-    shorter way must not wait, unless an audit tells what that costs. A crawl that ends when no items come
-    must not make the requests for items after others. A spider that ends its crawl must meet pages in order.
+    shorter way must not wait, unless an audit tells what that costs. The limit may be the spider's own. A
+    crawl that ends when no items come must not make the requests for items after others. A spider that ends
+    its crawl must meet pages in order.
     """
     limits = ((name, crawler.settings.getfloat(name)) for name in _ENDS_BY_ORDER)
     reason = next((f"{name} is {limit:g}" for name, limit in limits if limit), None)
+    if reason is None and (method := compares_depth(type(crawler.spider))) is not None:
+        reason = f"the spider compares the depth of pages (in {method})"
     if reason is None and (end := own_end(crawler)) is not None:
         reason = f"the spider may end the crawl ({end})"
     if reason is None:

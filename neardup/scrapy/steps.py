@@ -1,11 +1,16 @@
-"""Spiders that limit the depth of a crawl by themselves: each request carries how many steps led to it."""
+"""Spiders that limit the depth of a crawl by themselves.
+
+Each request carries how many steps led to it. Or the spider compares what Scrapy counts.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from neardup.scrapy.carried import is_of_component
+from neardup.scrapy.spider_source import methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,3 +60,33 @@ def _numbers(request: Request) -> Iterator[tuple[tuple[str, str], int]]:
         for name, value in values.items():
             if type(value) is int and not (where == "meta" and is_of_component(name, value)):
                 yield (where, name), value
+
+
+def compares_depth(spider: type) -> str | None:
+    """The name of a method that compares ``response.meta["depth"]`` with something; None: none does."""
+    return next((method.name for method in methods_of(spider) if _compares_depth(method)), None)
+
+
+def _compares_depth(method: ast.AST) -> bool:
+    nodes = list(ast.walk(method))
+    names = {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign | ast.NamedExpr) and any(map(_is_depth, ast.walk(node.value)))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    compared = (part for node in nodes if isinstance(node, ast.Compare) for part in ast.walk(node))
+    return any(_is_depth(part) or (isinstance(part, ast.Name) and part.id in names) for part in compared)
+
+
+def _is_depth(node: ast.AST) -> bool:
+    """Whether something is ``meta["depth"]`` or ``meta.get("depth")``, of whatever has it."""
+    if isinstance(node, ast.Subscript):
+        meta, key = node.value, node.slice
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+        meta, key = node.func.value, node.args[0]
+    else:
+        return False
+    name = meta.attr if isinstance(meta, ast.Attribute) else getattr(meta, "id", "")
+    return name == "meta" and isinstance(key, ast.Constant) and key.value == "depth"

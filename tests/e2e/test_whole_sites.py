@@ -68,7 +68,7 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
     spider.name: spider
     for spider in (
         spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider,
-        spiders.CaptchaSpider, spiders.HopsSpider,
+        spiders.CaptchaSpider, spiders.HopsSpider, spiders.DepthSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider, spiders.AreasSpider,
         spiders.UrlSpider, spiders.SourceSpider, notices.ClosingSpider, notices.SwitchedSpider,
         brands.BrandsSpider, brands.DictionarySpider,
@@ -520,6 +520,17 @@ class TestNothingWaits:
         assert_nothing_lost(done, without, site)
         assert done.stats["neardup/duplicates"] == 1
         assert caplog.text.count("count steps in meta 'hops', so") == 1
+
+    def test_a_shorter_way_with_a_depth_that_the_spider_compares(
+        self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        site = ShortCut()
+        with caplog.at_level(logging.INFO), serve_site(site) as served:
+            without, done = run(served, {}, spider="depth"), run(served, addon, spider="depth")
+
+        assert_nothing_lost(done, without, site)
+        assert done.stats["neardup/duplicates"] == 1
+        assert "the spider compares the depth of pages (in links), so" in caplog.text
 
     def test_links_that_expire(self, addon: dict[str, Any]) -> None:
         site = Signed()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scrapy import Request
-from scrapy.http import HtmlResponse
+from scrapy import Request, Spider
+from scrapy.http import HtmlResponse, Response
 
-from neardup.scrapy.steps import Steps
+from neardup.scrapy.steps import Steps, compares_depth
 
 URL = "http://site.example/page"
 
@@ -57,3 +57,46 @@ def test_a_response_without_a_request() -> None:
     steps.read(Request(URL, meta={"hops": 1}))
 
     assert steps.counted() is None
+
+
+class Compares(Spider):
+    def parse(self, response: Response) -> Any:
+        if response.meta["depth"] < 3:
+            yield response.follow("/")
+
+
+class ComparesByAName(Spider):
+    async def parse_list(self, response: Response) -> Any:
+        meta = response.meta
+        depth = int(meta.get("depth", 0)) + 1
+        if not depth > 3:
+            yield response.follow("/")
+
+
+class ComparesAtOnce(Spider):
+    def parse(self, response: Response) -> Any:
+        return [] if (steps := response.meta["depth"]) and steps >= 3 else [response.follow("/")]
+
+
+class Derives(Compares):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("spider", "method"),
+    [(Compares, "parse"), (ComparesByAName, "parse_list"), (ComparesAtOnce, "parse"), (Derives, "parse")],
+)
+def test_a_spider_that_compares_the_depth(spider: type[Spider], method: str) -> None:
+    assert compares_depth(spider) == method
+
+
+class TellsTheDepth(Spider):
+    def parse(self, response: Response) -> Any:
+        depth = response.meta["depth"]
+        if response.meta["rule"] == 3 and response.css("a"):
+            yield {"depth": depth}
+
+
+@pytest.mark.parametrize("spider", [Spider, TellsTheDepth])
+def test_a_spider_that_does_not(spider: type[Spider]) -> None:
+    assert compares_depth(spider) is None

@@ -73,6 +73,19 @@ class HopsSpider(FollowSpider):
                 yield request.replace(meta={"hops": hops + 1})
 
 
+class DepthSpider(FollowSpider):
+    """Limits the depth by what Scrapy counts, and makes requests breadth first."""
+
+    name = "depth"
+    most = 5
+    custom_settings = BREADTH_FIRST
+
+    def links(self, response: Response) -> Iterator[scrapy.Request]:
+        depth = response.meta["depth"]
+        if depth < self.most:
+            yield from super().links(response)
+
+
 class UrlSpider(FollowSpider):
     """Yields an item a page by its URL, for sites whose pages have one heading."""
 
