@@ -18,14 +18,30 @@ PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
 
 def methods_of(cls: type) -> Iterator[Method]:
     """The methods of a class and of its bases; none of a class that has no source, or is a library's."""
+    classes: dict[str, list[ast.ClassDef]] = {}
     for base in cls.__mro__:
-        module = sys.modules.get(base.__module__)
-        if module is None or base.__module__.partition(".")[0] in PACKAGES_LEFT_OUT:
+        module = base.__module__
+        if module.partition(".")[0] in PACKAGES_LEFT_OUT:
             continue
-        try:
-            tree = ast.parse(inspect.getsource(module))
-        except (OSError, TypeError, SyntaxError, ValueError, RecursionError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and node.name == base.__name__:
-                yield from (each for each in node.body if isinstance(each, Method))
+        if module not in classes:
+            classes[module] = _classes_of(module)
+        for found in classes[module]:
+            if found.name == base.__name__:
+                yield from (each for each in found.body if isinstance(each, Method))
+
+
+def _classes_of(module: str) -> list[ast.ClassDef]:
+    """The classes that the source of a module has, also within functions and classes."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (KeyError, OSError, TypeError, SyntaxError, ValueError, RecursionError):
+        return []
+    waiting: list[ast.AST] = [tree]
+    found: list[ast.ClassDef] = []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ClassDef):
+            found.append(node)
+        # Expressions, of which there are many more, hold no classes.
+        waiting += (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt))
+    return found
