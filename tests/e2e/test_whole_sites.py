@@ -510,27 +510,20 @@ class TestNothingWaits:
         assert done.stats["neardup/duplicates"] == 1
         assert "DEPTH_LIMIT is 5, so" in caplog.text
 
-    def test_a_shorter_way_with_a_depth_that_the_spider_counts(
-        self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
+    @pytest.mark.parametrize(
+        ("spider", "said"),
+        [("hops", "count steps in meta 'hops', so"), ("depth", "compares the depth of pages (in links), so")],
+    )
+    def test_a_shorter_way_with_a_limit_of_the_spider(
+        self, spider: str, said: str, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
     ) -> None:
         site = ShortCut()
         with caplog.at_level(logging.INFO), serve_site(site) as served:
-            without, done = run(served, {}, spider="hops"), run(served, addon, spider="hops")
+            without, done = run(served, {}, spider=spider), run(served, addon, spider=spider)
 
         assert_nothing_lost(done, without, site)
         assert done.stats["neardup/duplicates"] == 1
-        assert caplog.text.count("count steps in meta 'hops', so") == 1
-
-    def test_a_shorter_way_with_a_depth_that_the_spider_compares(
-        self, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
-    ) -> None:
-        site = ShortCut()
-        with caplog.at_level(logging.INFO), serve_site(site) as served:
-            without, done = run(served, {}, spider="depth"), run(served, addon, spider="depth")
-
-        assert_nothing_lost(done, without, site)
-        assert done.stats["neardup/duplicates"] == 1
-        assert "the spider compares the depth of pages (in links), so" in caplog.text
+        assert caplog.text.count(said) == 1
 
     def test_links_that_expire(self, addon: dict[str, Any]) -> None:
         site = Signed()
