@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from scrapy.utils.misc import load_object
-
 from neardup.scrapy.own_end import WITHOUT_PAGE
-from neardup.scrapy.spider_source import methods_of
+from neardup.scrapy.spider_source import methods_of, pipelines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +48,10 @@ class Keepers:
 
     def __init__(self, crawler: Crawler) -> None:
         self._spider = crawler.spider
-        self._kept = {} if self._spider is None else _kept_for_others(type(self._spider), _pipelines(crawler))
+        self._kept: dict[str, str] = {}
         """By method: an attribute."""
+        if self._spider is not None:
+            self._kept = _kept_for_others(type(self._spider), pipelines_of(crawler.settings))
         self._leading: set[str] = set()
         """Methods that have made requests for one of these, or for each other."""
 
@@ -91,12 +91,6 @@ def _method_of(spider: Spider | None, request: Request | None) -> str:
     if isinstance(number, int) and 0 <= number < len(rules) and callback == getattr(spider, "_callback", 0):
         callback = rules[number].callback
     return callback if isinstance(callback, str) else str(getattr(callback, "__name__", ""))
-
-
-def _pipelines(crawler: Crawler) -> list[type]:
-    names = crawler.settings.getdict("ITEM_PIPELINES").items()
-    loaded = [load_object(name) for name, order in names if order is not None]
-    return [each for each in loaded if isinstance(each, type)]
 
 
 @dataclass(slots=True)

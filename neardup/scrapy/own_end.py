@@ -11,10 +11,8 @@ import sys
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
-from scrapy.utils.misc import load_object
-
 from neardup.scrapy.carried import enclosed
-from neardup.scrapy.spider_source import PACKAGES_LEFT_OUT
+from neardup.scrapy.spider_source import own_classes, pipelines_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,12 +37,8 @@ def own_end(crawler: Crawler) -> str | None:
     or False, and that some place asks for. Pipelines have other switches, as for the first item of a file.
     """
     spider = list(_codes(type(crawler.spider)))
-    pipelines = [
-        load_object(name)
-        for name, order in crawler.settings.getdict("ITEM_PIPELINES").items()
-        if order is not None
-    ]
-    for code in (*spider, *(code for each in pipelines if isinstance(each, type) for code in _codes(each))):
+    pipelines = (code for each in pipelines_of(crawler.settings) for code in _codes(each))
+    for code in (*spider, *pipelines):
         for name in sorted(_CLOSING.intersection(code.co_names) - {code.co_name}):
             return f"{name} in {code.co_name}"
     asked = {
@@ -63,9 +57,7 @@ def own_end(crawler: Crawler) -> str | None:
 def _codes(cls: type) -> Iterator[CodeType]:
     """The code of the methods of a class and its bases, of functions beside these, and of those within."""
     met: set[CodeType] = set()
-    for base in cls.__mro__:
-        if base.__module__.partition(".")[0] in PACKAGES_LEFT_OUT:
-            continue
+    for base in own_classes(cls):
         beside = vars(sys.modules.get(base.__module__, object)).values()
         functions = [each for each in beside if getattr(each, "__module__", None) == base.__module__]
         for value in (*vars(base).values(), *functions):

@@ -1,4 +1,4 @@
-"""The source of spiders and pipelines, as far as projects have written them."""
+"""The classes of spiders and pipelines as far as projects have written them, and their source."""
 
 from __future__ import annotations
 
@@ -7,22 +7,36 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, TypeAlias
 
+from scrapy.utils.misc import load_object
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy.settings import BaseSettings
+
 Method: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
-PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
+_PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
 """Packages whose classes are no project's own."""
+
+
+def own_classes(cls: type) -> Iterator[type]:
+    """A class and its bases, without those of libraries."""
+    return (base for base in cls.__mro__ if base.__module__.partition(".")[0] not in _PACKAGES_LEFT_OUT)
+
+
+def pipelines_of(settings: BaseSettings) -> list[type]:
+    """The pipelines of a crawl that are classes."""
+    names = settings.getdict("ITEM_PIPELINES").items()
+    loaded = [load_object(name) for name, order in names if order is not None]
+    return [each for each in loaded if isinstance(each, type)]
 
 
 def methods_of(cls: type) -> Iterator[Method]:
     """The methods of a class and of its bases; none of a class that has no source, or is a library's."""
     classes: dict[str, list[ast.ClassDef]] = {}
-    for base in cls.__mro__:
+    for base in own_classes(cls):
         module = base.__module__
-        if module.partition(".")[0] in PACKAGES_LEFT_OUT:
-            continue
         if module not in classes:
             classes[module] = _classes_of(module)
         for found in classes[module]:
