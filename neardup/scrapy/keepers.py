@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import logging
-from collections import defaultdict
+import sys
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from neardup.scrapy.own_end import WITHOUT_PAGE
-from neardup.scrapy.spider_source import methods_of, pipelines_of
+from neardup.scrapy.spider_source import components_of, methods_of, own_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,8 @@ _IN_A_ROW = frozenset({"add", "append", "extend", "insert"})
 So it counts only under a key.
 """
 
+_DICTS = frozenset({dict, defaultdict, OrderedDict})
+
 _KEEPS_NOTHING = "logger"
 """An attribute of spiders that is given things, and has none of them."""
 
@@ -42,8 +45,9 @@ _GIVE = frozenset({"get", "setdefault"})
 class Keepers:
     """The callbacks of a spider that keep something which others look up, by the names of their methods.
 
-    What counts is an attribute of the spider, or a dictionary in it. An object in it counts if one of its
-    methods is called with something, and for no result. Counters and switches do not count.
+    What counts is an attribute of the spider or of its class, or a dictionary in it. So does a dictionary of
+    the module. An object counts if one of its methods is called with something, and for no result. Counters
+    and switches do not count.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -51,7 +55,9 @@ class Keepers:
         self._kept: dict[str, str] = {}
         """By method: an attribute."""
         if self._spider is not None:
-            self._kept = _kept_for_others(type(self._spider), pipelines_of(crawler.settings))
+            self._kept = _kept_for_others(
+                type(self._spider), components_of(crawler.settings, "ITEM_PIPELINES")
+            )
         self._leading: set[str] = set()
         """Methods that have made requests for one of these, or for each other."""
 
@@ -93,6 +99,25 @@ def _method_of(spider: Spider | None, request: Request | None) -> str:
     return callback if isinstance(callback, str) else str(getattr(callback, "__name__", ""))
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The names by which the methods of a spider reach what they share, beside ``self``."""
+
+    classes: frozenset[str]
+    dictionaries: frozenset[str]
+    """Those of the modules."""
+
+    @classmethod
+    def of(cls, spider: type) -> _Shared:
+        """The names that a spider's own classes and their modules have."""
+        classes = list(own_classes(spider))
+        modules = (vars(sys.modules.get(each.__module__, object)) for each in classes)
+        return cls(
+            frozenset(each.__name__ for each in classes),
+            frozenset(name for module in modules for name, value in module.items() if type(value) in _DICTS),
+        )
+
+
 @dataclass(slots=True)
 class _Method:
     """What a method does with attributes of its object, and which methods it calls."""
@@ -106,7 +131,8 @@ class _Method:
 
 def _kept_for_others(spider: type, pipelines: list[type]) -> dict[str, str]:
     """By the name of a method with a page: an attribute in which it keeps what another one looks up."""
-    methods = _methods(spider)
+    shared = _Shared.of(spider)
+    methods = _methods(spider, shared)
     called = {name for method in methods.values() for name in method.calls}
     named = {"parse"}.union(*(method.looks_up for method in methods.values()))
     callbacks = [
@@ -117,7 +143,7 @@ def _kept_for_others(spider: type, pipelines: list[type]) -> dict[str, str]:
         for pipeline in pipelines
         for method in methods_of(pipeline)
         if method.name == "process_item"
-        for name in _attributes_of_anything(method)
+        for name in _all_names(method, shared)
     }
     found: dict[str, str] = {}
     whole = {name: _with_called(name, methods) for name in callbacks}
@@ -142,7 +168,7 @@ def _with_called(name: str, methods: dict[str, _Method]) -> _Method:
     return whole
 
 
-def _methods(cls: type) -> dict[str, _Method]:
+def _methods(cls: type, shared: _Shared) -> dict[str, _Method]:
     """The methods of a class that may be given a page, or are called by such methods. What a method of a base
     does counts as well, since the one in its place may call it.
     """
@@ -151,31 +177,34 @@ def _methods(cls: type) -> dict[str, _Method]:
         given = [each.arg for each in (*method.args.posonlyargs, *method.args.args)]
         if given and method.name not in WITHOUT_PAGE and given[1:2] != ["spider"]:
             methods[method.name].is_given |= len(given) > 1
-            _read(method, given[0], methods[method.name])
+            _read(method, given[0], shared, methods[method.name])
     return methods
 
 
-def _attributes_of_anything(method: ast.AST) -> Iterator[str]:
-    return (each.attr for each in ast.walk(method) if isinstance(each, ast.Attribute))
+def _all_names(method: ast.AST, shared: _Shared) -> Iterator[str]:
+    """The attributes that a method looks up, of whatever has them, and the dictionaries."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id in shared.dictionaries):
+            yield _name_of(node)
 
 
-def _read(method: ast.AST, owner: str, read: _Method) -> None:
+def _read(method: ast.AST, owner: str, shared: _Shared, read: _Method) -> None:
     """Take note in ``read`` of what a method does; ``owner`` is the name of its object."""
     to_keep: set[ast.AST] = set()
-    """The attributes that stand where something is kept in them."""
+    """What stands where something is kept in it."""
     for node in ast.walk(method):
         for kept in _places(node):
-            attribute = _root(kept, owner)
-            if attribute is not None and attribute.attr != _KEEPS_NOTHING:
-                to_keep.add(attribute)
-                read.keeps.add(attribute.attr)
-        if isinstance(node, ast.Call) and (called := _own(node.func, owner)) is not None:
+            place = _root(kept, owner, shared)
+            if place is not None and _name_of(place) != _KEEPS_NOTHING:
+                to_keep.add(place)
+                read.keeps.add(_name_of(place))
+        if isinstance(node, ast.Call) and (called := _own(node.func, owner, shared)) is not None:
             to_keep.add(called)
-            read.calls.add(called.attr)
+            read.calls.add(_name_of(called))
     for node in ast.walk(method):
-        attribute = _own(node, owner)
-        if attribute is not None and attribute not in to_keep and isinstance(attribute.ctx, ast.Load):
-            read.looks_up.add(attribute.attr)
+        place = _own(node, owner, shared)
+        if place is not None and place not in to_keep and isinstance(place.ctx, ast.Load):
+            read.looks_up.add(_name_of(place))
 
 
 def _places(node: ast.AST) -> Iterator[ast.expr]:
@@ -209,11 +238,11 @@ def _is_switch(value: ast.expr | None) -> bool:
     return value is None or isinstance(value, ast.Constant | ast.Compare)
 
 
-def _root(place: ast.expr, owner: str) -> ast.Attribute | None:
-    """The attribute of an object in which a place is: ``self.names`` of ``self.names[brand]["en"]``."""
+def _root(place: ast.expr, owner: str, shared: _Shared) -> ast.Attribute | ast.Name | None:
+    """In which attribute or dictionary a place is: ``self.names`` of ``self.names[brand]["en"]``."""
     node: ast.expr = place
     while True:
-        found = _own(node, owner)
+        found = _own(node, owner, shared)
         if found is not None:
             return found
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GIVE:
@@ -224,7 +253,25 @@ def _root(place: ast.expr, owner: str) -> ast.Attribute | None:
             return None
 
 
-def _own(node: ast.AST, owner: str) -> ast.Attribute | None:
-    """An attribute of an object itself, such as ``self.names``; None: it is something else."""
-    is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == owner
-    return node if is_own else None  # type: ignore[return-value]
+def _own(node: ast.AST, owner: str, shared: _Shared) -> ast.Attribute | ast.Name | None:
+    """An attribute of an object itself or of its class, such as ``self.names``, or a dictionary of the
+    module; None: it is something else.
+    """
+    if isinstance(node, ast.Name):
+        return node if node.id in shared.dictionaries else None
+    return node if isinstance(node, ast.Attribute) and _is_own(node.value, owner, shared) else None
+
+
+def _is_own(node: ast.expr, owner: str, shared: _Shared) -> bool:
+    """Whether something is an object itself or its class: ``self``, ``type(self)``, ``self.__class__``."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and getattr(node.func, "id", "") == "type":
+        node = node.args[0]
+    elif isinstance(node, ast.Attribute) and node.attr == "__class__":
+        node = node.value
+    elif isinstance(node, ast.Name) and node.id in shared.classes:
+        return True
+    return isinstance(node, ast.Name) and node.id == owner
+
+
+def _name_of(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id

@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from neardup.scrapy.carried import enclosed
-from neardup.scrapy.spider_source import own_classes, pipelines_of
+from neardup.scrapy.spider_source import components_of, own_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,15 +30,15 @@ WITHOUT_PAGE = frozenset({"__init__", "from_crawler", "closed"})
 
 
 def own_end(crawler: Crawler) -> str | None:
-    """What in the spider, its modules or the pipelines may end the crawl, such as ``CloseSpider in parse``;
-    None: nothing.
+    """What in the spider, its modules, the pipelines or the spider middlewares may end the crawl, such as
+    ``CloseSpider in parse``; None: nothing.
 
     Beside what closes the spider, a switch counts. It is an attribute that a method with a page sets to True
     or False, and that some place asks for. Pipelines have other switches, as for the first item of a file.
     """
     spider = list(_codes(type(crawler.spider)))
-    pipelines = (code for each in pipelines_of(crawler.settings) for code in _codes(each))
-    for code in (*spider, *pipelines):
+    components = components_of(crawler.settings, "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")
+    for code in (*spider, *(code for each in components for code in _codes(each))):
         for name in sorted(_CLOSING.intersection(code.co_names) - {code.co_name}):
             return f"{name} in {code.co_name}"
     asked = {

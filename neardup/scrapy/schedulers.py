@@ -49,8 +49,8 @@ def requests_may_wait(crawler: Crawler) -> bool:
     """
     limits = ((name, crawler.settings.getfloat(name)) for name in _ENDS_BY_ORDER)
     reason = next((f"{name} is {limit:g}" for name, limit in limits if limit), None)
-    if reason is None and (method := compares_depth(type(crawler.spider))) is not None:
-        reason = f"the spider compares the depth of pages (in {method})"
+    if reason is None and (method := compares_depth(crawler)) is not None:
+        reason = f"{method} compares the depth of pages"
     if reason is None and (end := own_end(crawler)) is not None:
         reason = f"the spider may end the crawl ({end})"
     if reason is None:

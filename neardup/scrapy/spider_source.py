@@ -1,4 +1,4 @@
-"""The classes of spiders and pipelines as far as projects have written them, and their source."""
+"""The classes of spiders and components as far as projects have written them, and their source."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def own_classes(cls: type) -> Iterator[type]:
     return (base for base in cls.__mro__ if base.__module__.partition(".")[0] not in _PACKAGES_LEFT_OUT)
 
 
-def pipelines_of(settings: BaseSettings) -> list[type]:
-    """The pipelines of a crawl that are classes."""
-    names = settings.getdict("ITEM_PIPELINES").items()
-    loaded = [load_object(name) for name, order in names if order is not None]
+def components_of(settings: BaseSettings, *kinds: str) -> list[type]:
+    """The components of a crawl that are classes; ``kinds`` are settings, such as ``ITEM_PIPELINES``."""
+    named = [each for kind in kinds for each in settings.getdict(kind).items()]
+    loaded = [load_object(name) for name, order in named if order is not None]
     return [each for each in loaded if isinstance(each, type)]
 
 

@@ -10,12 +10,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from neardup.scrapy.carried import is_of_component
-from neardup.scrapy.spider_source import methods_of
+from neardup.scrapy.spider_source import components_of, methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 _LEAST_LINKS = 2
@@ -62,9 +63,17 @@ def _numbers(request: Request) -> Iterator[tuple[tuple[str, str], int]]:
                 yield (where, name), value
 
 
-def compares_depth(spider: type) -> str | None:
-    """The name of a method that compares ``response.meta["depth"]`` with something; None: none does."""
-    return next((method.name for method in methods_of(spider) if _compares_depth(method)), None)
+def compares_depth(crawler: Crawler) -> str | None:
+    """A method of the spider or of a middleware that compares ``meta["depth"]``, such as ``Shop.parse``.
+
+    None: none does.
+    """
+    middlewares = components_of(crawler.settings, "SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES")
+    for cls in (type(crawler.spider), *middlewares):
+        for method in methods_of(cls):
+            if _compares_depth(method):
+                return f"{cls.__name__}.{method.name}"
+    return None
 
 
 def _compares_depth(method: ast.AST) -> bool:
@@ -72,7 +81,8 @@ def _compares_depth(method: ast.AST) -> bool:
     names = {
         target.id
         for node in nodes
-        if isinstance(node, ast.Assign | ast.NamedExpr) and any(map(_is_depth, ast.walk(node.value)))
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None
+        if any(map(_is_depth, ast.walk(node.value)))
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name)
     }

@@ -76,6 +76,9 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
 }  # fmt: skip
 
 
+SHALLOW = BREADTH_FIRST | {"DOWNLOADER_MIDDLEWARES": {spiders.ShallowMiddleware: 543}}
+
+
 def run(served: Served, settings: dict[str, Any], *, spider: str | None = None, **arguments: str) -> Outcome:
     """Crawl a site in this process."""
     # Breadth first would find the listings of a shop one after the other; depth first, as Scrapy does it, is
@@ -511,15 +514,20 @@ class TestNothingWaits:
         assert "DEPTH_LIMIT is 5, so" in caplog.text
 
     @pytest.mark.parametrize(
-        ("spider", "said"),
-        [("hops", "count steps in meta 'hops', so"), ("depth", "compares the depth of pages (in links), so")],
+        ("spider", "own", "said"),
+        [
+            ("hops", {}, "count steps in meta 'hops', so"),
+            ("depth", {}, "DepthSpider.links compares the depth of pages, so"),
+            ("follow", SHALLOW, "ShallowMiddleware.process_request compares the depth of pages, so"),
+        ],
     )
-    def test_a_shorter_way_with_a_limit_of_the_spider(
-        self, spider: str, said: str, addon: dict[str, Any], caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_a_shorter_way_with_a_limit_of_the_project(
+        self, spider: str, own: dict[str, Any], said: str, addon: dict[str, Any],
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:  # fmt: skip
         site = ShortCut()
         with caplog.at_level(logging.INFO), serve_site(site) as served:
-            without, done = run(served, {}, spider=spider), run(served, addon, spider=spider)
+            without, done = run(served, own, spider=spider), run(served, addon | own, spider=spider)
 
         assert_nothing_lost(done, without, site)
         assert done.stats["neardup/duplicates"] == 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import scrapy
@@ -143,6 +144,35 @@ class Derived(UnderAKey):
         yield response.follow("/", self.brand)
 
 
+class OfTheClass(Base):
+    brands: ClassVar[dict[str, str]] = {}
+
+    def brand(self, response: Response) -> Any:
+        OfTheClass.brands[response.url] = response.text
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": type(self).brands.get(response.url)}
+
+
+class AnAttributeOfTheClass(Base):
+    def brand(self, response: Response) -> Any:
+        self.__class__.last = response.text  # type: ignore[attr-defined]
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": self.last}  # type: ignore[attr-defined]
+
+
+NAMES: dict[str, str] = {}
+
+
+class OfTheModule(Base):
+    def brand(self, response: Response) -> Any:
+        NAMES[response.url] = response.text
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": NAMES[response.url]}
+
+
 class CaseOfAnotherName(Base):
     def brand(this, response: Response) -> Any:  # noqa: N805
         this.names[response.url] = response.text
@@ -152,7 +182,8 @@ class CaseOfAnotherName(Base):
     "spider",
     [
         UnderAKey, UnderTwoKeys, InATuple, ByUpdate, ByDefault, InAList, MoreInAList, BySuper, InAnAttribute,
-        InAFunctionWithin, ByMethods, InAnObject, InADatabase, Derived, CaseOfAnotherName,
+        InAFunctionWithin, ByMethods, InAnObject, InADatabase, Derived, OfTheClass, AnAttributeOfTheClass,
+        OfTheModule, CaseOfAnotherName,
     ],
 )  # fmt: skip
 def test_found(spider: type[Base]) -> None:
@@ -252,11 +283,27 @@ class OfAnother(Base):
         yield {"brand": self.crawler.stats.get_value("brand")}
 
 
+HEADERS = {"accept": "text/html"}
+
+
+class OfAnotherModule(Base):
+    """What is only looked up, and what libraries have."""
+
+    def brand(self, response: Response) -> Any:
+        json.dump(response.text, self.store)
+        known: dict[str, str] = dict(HEADERS)
+        known[response.url] = response.text
+        type(response).texts[0] = response.text  # type: ignore[attr-defined]
+
+    def product(self, response: Response) -> Any:
+        yield {"brand": json.loads(response.text)} | HEADERS
+
+
 @pytest.mark.parametrize(
     "spider",
     [
         Base, OfItsOwn, OfItsOwnByMethods, AtTheEnd, Seen, InRows, Closes, Counts, CountsByKey, Switches,
-        OfAnother, scrapy.Spider,
+        OfAnother, OfAnotherModule, scrapy.Spider,
     ],
 )  # fmt: skip
 def test_not_found(spider: type[scrapy.Spider]) -> None:
@@ -278,6 +325,21 @@ class Pipeline:
 class ForAPipeline(Base):
     def brand(self, response: Response) -> Any:
         self.lists[response.url].append(response.text)
+
+
+class PipelineOfTheModule:
+    def process_item(self, item: Any, spider: Base) -> Any:
+        return item | {"brand": NAMES.get(item["url"])}
+
+
+class ForAPipelineOfTheModule(Base):
+    def brand(self, response: Response) -> Any:
+        NAMES[response.url] = response.text
+
+
+def test_what_a_pipeline_looks_up_in_the_module() -> None:
+    assert keeping(ForAPipelineOfTheModule) == set()
+    assert keeping(ForAPipelineOfTheModule, ITEM_PIPELINES={PipelineOfTheModule: 100}) == {"brand"}
 
 
 def test_what_a_pipeline_looks_up() -> None:

@@ -204,3 +204,16 @@ class ClosedWithTheSpider:
 )
 def test_a_pipeline_may_end_a_crawl(pipelines: dict[Any, int | None], end: str | None) -> None:
     assert found(Base, ITEM_PIPELINES=pipelines) == end
+
+
+class EndsBehindOldPages:
+    def process_spider_output(self, response: Response, result: Any) -> Any:
+        for each in result:
+            if isinstance(each, dict) and each["date"] < "2026":
+                raise CloseSpider("old")
+            yield each
+
+
+@pytest.mark.parametrize(("order", "end"), [(543, "CloseSpider in process_spider_output"), (None, None)])
+def test_a_spider_middleware_may_end_a_crawl(order: int | None, end: str | None) -> None:
+    assert found(Base, SPIDER_MIDDLEWARES={EndsBehindOldPages: order}) == end

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
+from scrapy.utils.test import get_crawler
 
 from neardup.scrapy.steps import Steps, compares_depth
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 URL = "http://site.example/page"
 
@@ -19,6 +24,12 @@ def counted(own: dict[str, Any], *links: dict[str, Any]) -> str | None:
     for number, link in enumerate(links):
         steps.read(Request(f"{URL}/{number}", **link))
     return steps.counted()
+
+
+def crawler_of(spider: type[Spider], **settings: Any) -> Crawler:
+    crawler = get_crawler(spider, settings)
+    crawler.spider = crawler._create_spider("any")
+    return crawler
 
 
 @pytest.mark.parametrize("step", [1, -1])
@@ -78,16 +89,40 @@ class ComparesAtOnce(Spider):
         return [] if (steps := response.meta["depth"]) and steps >= 3 else [response.follow("/")]
 
 
+class ComparesWithAType(Spider):
+    def parse(self, response: Response) -> Any:
+        depth: int = response.meta["depth"]
+        return [response.follow("/")] if depth < 3 else []
+
+
 class Derives(Compares):
     pass
 
 
 @pytest.mark.parametrize(
     ("spider", "method"),
-    [(Compares, "parse"), (ComparesByAName, "parse_list"), (ComparesAtOnce, "parse"), (Derives, "parse")],
+    [
+        (Compares, "parse"),
+        (ComparesByAName, "parse_list"),
+        (ComparesAtOnce, "parse"),
+        (ComparesWithAType, "parse"),
+        (Derives, "parse"),
+    ],
 )
 def test_a_spider_that_compares_the_depth(spider: type[Spider], method: str) -> None:
-    assert compares_depth(spider) == method
+    assert compares_depth(crawler_of(spider)) == f"{spider.__name__}.{method}"
+
+
+class LeavesOut:
+    def process_request(self, request: Request) -> None:
+        if request.meta.get("depth", 0) > 3:
+            raise IgnoreRequest
+
+
+@pytest.mark.parametrize("kind", ["SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"])
+def test_a_middleware_that_compares_the_depth(kind: str) -> None:
+    assert compares_depth(crawler_of(Spider, **{kind: {LeavesOut: 543}})) == "LeavesOut.process_request"
+    assert compares_depth(crawler_of(Spider, **{kind: {LeavesOut: None}})) is None
 
 
 class TellsTheDepth(Spider):
@@ -99,4 +134,4 @@ class TellsTheDepth(Spider):
 
 @pytest.mark.parametrize("spider", [Spider, TellsTheDepth])
 def test_a_spider_that_does_not(spider: type[Spider]) -> None:
-    assert compares_depth(spider) is None
+    assert compares_depth(crawler_of(spider)) is None

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import scrapy
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import DontCloseSpider
+from scrapy.exceptions import DontCloseSpider, IgnoreRequest
 from scrapy.http import FormRequest, HtmlResponse, JsonResponse
 
 from tests.support.sites import items
@@ -84,6 +84,16 @@ class DepthSpider(FollowSpider):
         depth = response.meta["depth"]
         if depth < self.most:
             yield from super().links(response)
+
+
+class ShallowMiddleware:
+    """Leaves out requests that are too deep."""
+
+    most = 5
+
+    def process_request(self, request: scrapy.Request) -> None:
+        if request.meta.get("depth", 0) > self.most:
+            raise IgnoreRequest
 
 
 class UrlSpider(FollowSpider):
