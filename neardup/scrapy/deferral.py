@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -37,12 +38,15 @@ class DeferredRequestMiddleware:
     With a scheduler of Scrapy's, a request is looked at when it leaves the queue. On its way through the
     downloader, many could be at once. While these are on their way back, requests would be made that should
     wait longer than they do.
+
+    What a callback or a pipeline downloads by itself (``engine.download_async``) is in no queue. It waits for
+    an answer, and is not touched.
     """
 
     def __init__(self, neardup: NearDuplicates) -> None:
         self.neardup = neardup
-        self._looked_at: WeakSet[Request] = WeakSet()
-        """Those that have left the queue and are to be made."""
+        self._to_look_at: WeakSet[Request] = WeakSet()
+        """Those that have left the queue, and are looked at on their way through the downloader."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DeferredRequestMiddleware:
@@ -51,11 +55,17 @@ class DeferredRequestMiddleware:
         return middleware
 
     def spider_opened(self) -> None:
-        """Look at each request that leaves the queue of this crawl, before it is on its way."""
+        """Look at each request that leaves the queue of this crawl."""
         scheduler = scheduler_of(self.neardup.crawler)
-        if is_of_scrapy(type(scheduler)):
-            take = scheduler.next_request
-            scheduler.next_request = lambda: self._next_request(take)  # type: ignore[method-assign]
+        following = self._next_request if is_of_scrapy(type(scheduler)) else self._taken
+        scheduler.next_request = partial(following, scheduler.next_request)  # type: ignore[method-assign]
+
+    def _taken(self, take: Callable[[], Request | None]) -> Request | None:
+        """The next request of the queue, to be looked at later."""
+        request = take()
+        if request is not None:
+            self._to_look_at.add(request)
+        return request
 
     def _next_request(self, take: Callable[[], Request | None]) -> Request | None:
         """The next request of the queue that is to be made now; ``take`` takes one."""
@@ -76,15 +86,14 @@ class DeferredRequestMiddleware:
             except IgnoreRequest:
                 continue
             if put_back is None:
-                self._looked_at.add(request)
                 return request
             engine.crawl(put_back)
-        return take()  # process_request() looks at it
+        return self._taken(take)
 
     def process_request(self, request: Request) -> Request | None:
-        if request in self._looked_at:
-            self._looked_at.discard(request)
+        if request not in self._to_look_at:
             return None
+        self._to_look_at.discard(request)
         return self._look_at(request)
 
     def _look_at(self, request: Request) -> Request | None:

@@ -19,6 +19,7 @@ from neardup.detection.endless import EndlessWatch, Led
 from neardup.detection.rule import Evidence
 from neardup.detection.verdict import Kind, Verdict
 from neardup.scrapy.carried import values_carried
+from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.links import (
     AUDITED,
     BAND,
@@ -37,6 +38,9 @@ from neardup.scrapy.options import Action
 from neardup.urls.audit import Audit
 from tests.support.crawling import crawl, serve
 from tests.support.page_links import page_links
+from tests.support.sites import spiders
+from tests.support.sites.endless import Calendar
+from tests.support.sites.served import serve_site
 from tests.support.spiders import OTHER, WORDS, LinkSpider, text
 
 if TYPE_CHECKING:
@@ -413,6 +417,31 @@ class TestExhausted:
         assert page_links(exhausted, response(), DUPLICATE, str).lets_pass(
             Request("http://shop.example/next")
         )
+
+
+class Downloads(spiders.FollowSpider):
+    """Fetches a waiting page by itself as well, just when the space of it has ended."""
+
+    name = "downloads"
+
+    async def parse(self, response: Any) -> Any:
+        for each in super().parse(response):
+            yield each
+            if isinstance(each, Request) and CLUSTER in each.meta and self.parse != super().parse:
+                self.parse = super().parse  # type: ignore[method-assign]
+                neardup = self.crawler.get_extension(NearDuplicates)
+                assert neardup is not None
+                for _ in range(9):
+                    neardup.policy.links.endless.led(each.meta[CLUSTER], Led.NOTHING)
+                answer = await self.crawler.engine.download_async(Request(each.url))
+                yield {"title": f"fetched {answer.status}"}
+
+
+def test_what_a_spider_downloads_by_itself_is_not_withheld(addon: dict[str, Any]) -> None:
+    with serve_site(Calendar(5)) as served:
+        done = crawl(Downloads, addon | {"NEARDUP_ENDLESS_AFTER": 3}, start=served.start)
+
+    assert [each for each in done.items if each["title"].startswith("fetched")] == [{"title": "fetched 200"}]
 
 
 @pytest.mark.parametrize(
