@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ast
 import logging
-import sys
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from neardup.scrapy.own_end import WITHOUT_PAGE
-from neardup.scrapy.spider_source import components_of, methods_of, own_classes
+from neardup.scrapy.spider_source import Shared, components_of, methods_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +31,6 @@ _IN_A_ROW = frozenset({"add", "append", "extend", "insert"})
 """Methods that keep something in a list or a set. Such a one mostly tells what was seen, in whatever order.
 So it counts only under a key.
 """
-
-_DICTS = frozenset({dict, defaultdict, OrderedDict})
 
 _KEEPS_NOTHING = "logger"
 """An attribute of spiders that is given things, and has none of them."""
@@ -99,25 +96,6 @@ def _method_of(spider: Spider | None, request: Request | None) -> str:
     return callback if isinstance(callback, str) else str(getattr(callback, "__name__", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """The names by which the methods of a spider reach what they share, beside ``self``."""
-
-    classes: frozenset[str]
-    dictionaries: frozenset[str]
-    """Those of the modules."""
-
-    @classmethod
-    def of(cls, spider: type) -> _Shared:
-        """The names that a spider's own classes and their modules have."""
-        classes = list(own_classes(spider))
-        modules = (vars(sys.modules.get(each.__module__, object)) for each in classes)
-        return cls(
-            frozenset(each.__name__ for each in classes),
-            frozenset(name for module in modules for name, value in module.items() if type(value) in _DICTS),
-        )
-
-
 @dataclass(slots=True)
 class _Method:
     """What a method does with attributes of its object, and which methods it calls."""
@@ -131,7 +109,7 @@ class _Method:
 
 def _kept_for_others(spider: type, pipelines: list[type]) -> dict[str, str]:
     """By the name of a method with a page: an attribute in which it keeps what another one looks up."""
-    shared = _Shared.of(spider)
+    shared = Shared.of(spider)
     methods = _methods(spider, shared)
     called = {name for method in methods.values() for name in method.calls}
     named = {"parse"}.union(*(method.looks_up for method in methods.values()))
@@ -168,7 +146,7 @@ def _with_called(name: str, methods: dict[str, _Method]) -> _Method:
     return whole
 
 
-def _methods(cls: type, shared: _Shared) -> dict[str, _Method]:
+def _methods(cls: type, shared: Shared) -> dict[str, _Method]:
     """The methods of a class that may be given a page, or are called by such methods. What a method of a base
     does counts as well, since the one in its place may call it.
     """
@@ -181,30 +159,30 @@ def _methods(cls: type, shared: _Shared) -> dict[str, _Method]:
     return methods
 
 
-def _all_names(method: ast.AST, shared: _Shared) -> Iterator[str]:
+def _all_names(method: ast.AST, shared: Shared) -> Iterator[str]:
     """The attributes that a method looks up, of whatever has them, and the dictionaries."""
     for node in ast.walk(method):
         if isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id in shared.dictionaries):
-            yield _name_of(node)
+            yield name_of(node)
 
 
-def _read(method: ast.AST, owner: str, shared: _Shared, read: _Method) -> None:
+def _read(method: ast.AST, owner: str, shared: Shared, read: _Method) -> None:
     """Take note in ``read`` of what a method does; ``owner`` is the name of its object."""
     to_keep: set[ast.AST] = set()
     """What stands where something is kept in it."""
     for node in ast.walk(method):
         for kept in _places(node):
             place = _root(kept, owner, shared)
-            if place is not None and _name_of(place) != _KEEPS_NOTHING:
+            if place is not None and name_of(place) != _KEEPS_NOTHING:
                 to_keep.add(place)
-                read.keeps.add(_name_of(place))
-        if isinstance(node, ast.Call) and (called := _own(node.func, owner, shared)) is not None:
+                read.keeps.add(name_of(place))
+        if isinstance(node, ast.Call) and (called := shared.found(node.func, owner)) is not None:
             to_keep.add(called)
-            read.calls.add(_name_of(called))
+            read.calls.add(name_of(called))
     for node in ast.walk(method):
-        place = _own(node, owner, shared)
+        place = shared.found(node, owner)
         if place is not None and place not in to_keep and isinstance(place.ctx, ast.Load):
-            read.looks_up.add(_name_of(place))
+            read.looks_up.add(name_of(place))
 
 
 def _places(node: ast.AST) -> Iterator[ast.expr]:
@@ -238,11 +216,11 @@ def _is_switch(value: ast.expr | None) -> bool:
     return value is None or isinstance(value, ast.Constant | ast.Compare)
 
 
-def _root(place: ast.expr, owner: str, shared: _Shared) -> ast.Attribute | ast.Name | None:
+def _root(place: ast.expr, owner: str, shared: Shared) -> ast.Attribute | ast.Name | None:
     """In which attribute or dictionary a place is: ``self.names`` of ``self.names[brand]["en"]``."""
     node: ast.expr = place
     while True:
-        found = _own(node, owner, shared)
+        found = shared.found(node, owner)
         if found is not None:
             return found
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GIVE:
@@ -251,27 +229,3 @@ def _root(place: ast.expr, owner: str, shared: _Shared) -> ast.Attribute | ast.N
             node = node.value
         else:
             return None
-
-
-def _own(node: ast.AST, owner: str, shared: _Shared) -> ast.Attribute | ast.Name | None:
-    """An attribute of an object itself or of its class, such as ``self.names``, or a dictionary of the
-    module; None: it is something else.
-    """
-    if isinstance(node, ast.Name):
-        return node if node.id in shared.dictionaries else None
-    return node if isinstance(node, ast.Attribute) and _is_own(node.value, owner, shared) else None
-
-
-def _is_own(node: ast.expr, owner: str, shared: _Shared) -> bool:
-    """Whether something is an object itself or its class: ``self``, ``type(self)``, ``self.__class__``."""
-    if isinstance(node, ast.Call) and len(node.args) == 1 and getattr(node.func, "id", "") == "type":
-        node = node.args[0]
-    elif isinstance(node, ast.Attribute) and node.attr == "__class__":
-        node = node.value
-    elif isinstance(node, ast.Name) and node.id in shared.classes:
-        return True
-    return isinstance(node, ast.Name) and node.id == owner
-
-
-def _name_of(node: ast.Attribute | ast.Name) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id

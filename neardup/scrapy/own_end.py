@@ -12,6 +12,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from neardup.scrapy.carried import enclosed
+from neardup.scrapy.own_limits import ends_at_a_count
 from neardup.scrapy.spider_source import components_of, own_classes
 
 if TYPE_CHECKING:
@@ -33,14 +34,17 @@ def own_end(crawler: Crawler) -> str | None:
     """What in the spider, its modules, the pipelines or the spider middlewares may end the crawl, such as
     ``CloseSpider in parse``; None: nothing.
 
-    Beside what closes the spider, a switch counts. It is an attribute that a method with a page sets to True
-    or False, and that some place asks for. Pipelines have other switches, as for the first item of a file.
+    What ends the crawl at so many pages or items does not count. Beside what closes the spider, a switch
+    counts. It is an attribute that a method with a page sets to True or False, and that some place asks for.
+    Pipelines have other switches, as for the first item of a file.
     """
-    spider = list(_codes(type(crawler.spider)))
     components = components_of(crawler.settings, "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")
-    for code in (*spider, *(code for each in components for code in _codes(each))):
-        for name in sorted(_CLOSING.intersection(code.co_names) - {code.co_name}):
-            return f"{name} in {code.co_name}"
+    for cls in (type(crawler.spider), *components):
+        for code in _codes(cls):
+            closing = sorted(_CLOSING.intersection(code.co_names) - {code.co_name})
+            if closing and not ends_at_a_count(cls, code.co_qualname, _CLOSING):
+                return f"{closing[0]} in {code.co_name}"
+    spider = list(_codes(type(crawler.spider)))
     asked = {
         instruction.argval
         for code in spider

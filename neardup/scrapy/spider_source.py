@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from scrapy.utils.misc import load_object
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 Method: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+_DICTS = frozenset({dict, defaultdict, OrderedDict})
 
 _PACKAGES_LEFT_OUT = frozenset({"builtins", "neardup", "scrapy", "scrapy_redis"})
 """Packages whose classes are no project's own."""
@@ -59,3 +63,45 @@ def _classes_of(module: str) -> list[ast.ClassDef]:
         # Expressions, of which there are many more, hold no classes.
         waiting += (each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The names by which the methods of a class reach what they share, beside ``self``."""
+
+    classes: frozenset[str]
+    dictionaries: frozenset[str]
+    """Those of the modules."""
+
+    @classmethod
+    def of(cls, owner: type) -> Shared:
+        """The names of a class and its bases, as far as a project has them, and those in their modules."""
+        classes = list(own_classes(owner))
+        modules = (vars(sys.modules.get(each.__module__, object)) for each in classes)
+        return cls(
+            frozenset(each.__name__ for each in classes),
+            frozenset(name for module in modules for name, value in module.items() if type(value) in _DICTS),
+        )
+
+    def found(self, node: ast.AST, owner: str) -> ast.Attribute | ast.Name | None:
+        """An attribute of an object itself or of its class, such as ``self.names``, or a dictionary of the
+        module; None: it is something else. ``owner`` is the name of the object.
+        """
+        if isinstance(node, ast.Name):
+            return node if node.id in self.dictionaries else None
+        return node if isinstance(node, ast.Attribute) and self._is_own(node.value, owner) else None
+
+    def _is_own(self, node: ast.expr, owner: str) -> bool:
+        """Whether something is ``self``, ``type(self)`` or ``self.__class__``, or a class by its name."""
+        if isinstance(node, ast.Call) and len(node.args) == 1 and getattr(node.func, "id", "") == "type":
+            node = node.args[0]
+        elif isinstance(node, ast.Attribute) and node.attr == "__class__":
+            node = node.value
+        elif isinstance(node, ast.Name) and node.id in self.classes:
+            return True
+        return isinstance(node, ast.Name) and node.id == owner
+
+
+def name_of(place: ast.Attribute | ast.Name) -> str:
+    """The name of an attribute or of a dictionary, as :meth:`Shared.found` gives them."""
+    return place.attr if isinstance(place, ast.Attribute) else place.id

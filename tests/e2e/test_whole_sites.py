@@ -68,7 +68,7 @@ _SPIDERS: dict[str, type[scrapy_package.Spider]] = {
     spider.name: spider
     for spider in (
         spiders.FollowSpider, spiders.TitleSpider, spiders.IdleSpider, spiders.LoginSpider,
-        spiders.CaptchaSpider, spiders.HopsSpider, spiders.DepthSpider,
+        spiders.CaptchaSpider, spiders.HopsSpider, spiders.DepthSpider, spiders.EnoughSpider,
         spiders.ChainedSpider, spiders.ErrorsSpider, spiders.ItemsSpider, spiders.AreasSpider,
         spiders.UrlSpider, spiders.SourceSpider, notices.ClosingSpider, notices.SwitchedSpider,
         brands.BrandsSpider, brands.DictionarySpider,
@@ -213,6 +213,15 @@ class TestViews:
 
         assert len(without.found) < 20
         assert done.requests_until(18) <= 100
+
+    def test_what_a_spider_allows_itself_goes_to_new_pages(self, addon: dict[str, Any]) -> None:
+        site = SessionIds(20, endless=True)
+        with serve_site(site) as served:
+            without, done = run(served, {}, spider="enough"), run(served, addon, spider="enough")
+
+        assert without.stats["finish_reason"] == done.stats["finish_reason"] == "enough pages"
+        assert len(without.found) < 15
+        assert len(done.found) >= 18
 
 
 class TestEndlessSpaces:

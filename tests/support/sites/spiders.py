@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import scrapy
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import DontCloseSpider, IgnoreRequest
+from scrapy.exceptions import CloseSpider, DontCloseSpider, IgnoreRequest
 from scrapy.http import FormRequest, HtmlResponse, JsonResponse
 
 from tests.support.sites import items
@@ -84,6 +84,20 @@ class DepthSpider(FollowSpider):
         depth = response.meta["depth"]
         if depth < self.most:
             yield from super().links(response)
+
+
+class EnoughSpider(FollowSpider):
+    """Ends the crawl by itself at so many pages."""
+
+    name = "enough"
+    most = 100
+    pages = 0
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        self.pages += 1
+        if self.pages > self.most:
+            raise CloseSpider("enough pages")
+        yield from super().parse(response)
 
 
 class ShallowMiddleware:

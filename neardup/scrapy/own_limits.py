@@ -1,0 +1,140 @@
+"""Limits by which the code of a project ends a crawl at so many pages or items, in whatever order they come.
+
+Such a limit is no reason for keeping requests in their order. What waits leaves more of the limit to new
+pages.
+"""
+
+from __future__ import annotations
+
+import ast
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from neardup.scrapy.spider_source import Shared, methods_of, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from neardup.scrapy.spider_source import Method
+
+_AT_THE_START = frozenset({"__init__", "open_spider", "spider_opened", "start", "start_requests"})
+"""Methods that may set a counter, because they are called before the first page."""
+
+_LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
+
+
+def ends_at_a_count(cls: type, qualified: str, closing: Collection[str]) -> bool:
+    """Whether a method of a class ends the crawl at a limit of a counter, and never else.
+
+    A counter is an attribute that counts pages or items, and is never set back. ``qualified`` is the name of
+    the method with that of its class, and ``closing`` are the names that code ends a crawl by. False if it is
+    no method, or has no source.
+    """
+    shared = Shared.of(cls)
+    owner, _, name = qualified.rpartition(".")
+    if owner.rpartition(".")[2] not in shared.classes:
+        return False
+    methods = list(methods_of(cls))
+    named = [method for method in methods if method.name == name]
+    counters = _counters(methods, shared) if named else set()
+    return bool(counters) and not any(_ends_otherwise(method, closing, counters) for method in named)
+
+
+def _ends_otherwise(method: Method, closing: Collection[str], counters: set[str]) -> bool:
+    waiting: list[ast.AST] = [*method.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If):
+            at_limit, below = _sides(node.test, counters)
+            waiting += chain([node.test], () if at_limit else node.body, () if below else node.orelse)
+        elif isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in closing:
+            return True
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return False
+
+
+def _sides(test: ast.expr, counters: set[str]) -> tuple[bool, bool]:
+    """Whether a counter has reached a limit if a condition holds, and if it does not."""
+    if isinstance(test, ast.BoolOp):
+        if_true, if_false = zip(*(_sides(each, counters) for each in test.values), strict=True)
+        return (
+            (any(if_true), all(if_false)) if isinstance(test.op, ast.And) else (all(if_true), any(if_false))
+        )
+    if not isinstance(test, ast.Compare) or len(test.ops) > 1:
+        return False, False
+    is_less = isinstance(test.ops[0], ast.Lt | ast.LtE)
+    is_more = isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq)
+    if _last_name(test.left) in counters:
+        return is_more, is_less
+    if _last_name(test.comparators[0]) in counters:
+        return is_less, is_more
+    return False, False
+
+
+def _counters(methods: Sequence[Method], shared: Shared) -> set[str]:
+    counted: set[ast.AST] = set()
+    for method in methods:
+        counted.update(_counted(method.body, is_certain=True))
+    named, set_otherwise = set(), set()
+    for method in methods:
+        arguments = [*method.args.posonlyargs, *method.args.args]
+        for node in ast.walk(method) if arguments else ():
+            place = shared.found(node, arguments[0].arg)
+            if place is None or isinstance(place.ctx, ast.Load):
+                continue
+            if place in counted:
+                named.add(name_of(place))
+            elif method.name not in _AT_THE_START:
+                set_otherwise.add(name_of(place))
+    return named - set_otherwise
+
+
+def _counted(block: Sequence[ast.stmt], *, is_certain: bool, is_given: bool = False) -> Iterator[ast.expr]:
+    """What counts up where something is given, too: a page was got, or an item.
+
+    On a condition (not ``is_certain``) that is an item. Known or empty pages may be counted else, and the
+    order of requests decides when these reach a limit.
+    """
+    is_given = is_given or any(_gives(each, item=not is_certain) for each in block if not _leaves(each))
+    for each in block:
+        if isinstance(each, ast.AugAssign):
+            if is_given and isinstance(each.op, ast.Add) and isinstance(each.value, ast.Constant):
+                yield each.target
+        elif isinstance(each, ast.If):
+            # Behind it stand pages without what it gives.
+            is_given = is_given and not (_leaves(each) and _gives(each))
+            yield from _counted(each.body, is_certain=False)
+            yield from _counted(each.orelse, is_certain=False)
+        elif isinstance(each, ast.Try | ast.With | ast.AsyncWith):
+            yield from _counted(each.body, is_certain=is_certain, is_given=is_given)
+        elif isinstance(each, ast.For | ast.While | ast.AsyncFor):
+            yield from _counted(each.body, is_certain=is_certain)
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVING)
+
+
+def _gives(statement: ast.stmt, *, item: bool = False) -> bool:
+    """Whether a statement gives anything; with ``item``, an item."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.YieldFrom) and not item:
+            return True
+        value = node.value if isinstance(node, ast.Yield | ast.Return) else None
+        if value is not None and (not item or _is_item(value)):
+            return True
+    return False
+
+
+def _is_item(value: ast.expr) -> bool:
+    if isinstance(value, ast.Name):
+        return "req" not in value.id.lower()
+    return isinstance(value, ast.Dict) or "item" in _last_name(value).lower()
+
+
+def _last_name(node: ast.AST) -> str:
+    """``count`` of ``self.count``, and ``load_item`` of ``loader.load_item()``."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
