@@ -75,7 +75,7 @@ def _sides(test: ast.expr, counters: set[str]) -> tuple[bool, bool]:
 def _counters(methods: Sequence[Method], shared: Shared) -> set[str]:
     counted: set[ast.AST] = set()
     for method in methods:
-        counted.update(_counted(method.body, is_certain=True))
+        counted.update(_counted(method.body, _items(method.body)))
     named, set_otherwise = set(), set()
     for method in methods:
         arguments = [*method.args.posonlyargs, *method.args.args]
@@ -90,13 +90,18 @@ def _counters(methods: Sequence[Method], shared: Shared) -> set[str]:
     return named - set_otherwise
 
 
-def _counted(block: Sequence[ast.stmt], *, is_certain: bool, is_given: bool = False) -> Iterator[ast.expr]:
+def _counted(
+    block: Sequence[ast.stmt], items: int, *, on_condition: bool = False, is_given: bool = False
+) -> Iterator[ast.expr]:
     """What counts up where something is given, too: a page was got, or an item.
 
-    On a condition (not ``is_certain``) that is an item. Known or empty pages may be counted else, and the
-    order of requests decides when these reach a limit.
+    On a condition these are all ``items`` that the method gives. Old or empty pages may be counted else, and
+    the order of requests decides when these reach a limit.
     """
-    is_given = is_given or any(_gives(each, item=not is_certain) for each in block if not _leaves(each))
+    if on_condition:
+        is_given = 0 < items == _items(block)
+    else:
+        is_given = is_given or any(_gives(each) for each in block if not _leaves(each))
     for each in block:
         if isinstance(each, ast.AugAssign):
             if is_given and isinstance(each.op, ast.Add) and isinstance(each.value, ast.Constant):
@@ -104,36 +109,39 @@ def _counted(block: Sequence[ast.stmt], *, is_certain: bool, is_given: bool = Fa
         elif isinstance(each, ast.If):
             # Behind it stand pages without what it gives.
             is_given = is_given and not (_leaves(each) and _gives(each))
-            yield from _counted(each.body, is_certain=False)
-            yield from _counted(each.orelse, is_certain=False)
+            yield from _counted(each.body, items, on_condition=True)
+            yield from _counted(each.orelse, items, on_condition=True)
         elif isinstance(each, ast.Try | ast.With | ast.AsyncWith):
-            yield from _counted(each.body, is_certain=is_certain, is_given=is_given)
+            yield from _counted(each.body, items, on_condition=on_condition, is_given=is_given)
         elif isinstance(each, ast.For | ast.While | ast.AsyncFor):
-            yield from _counted(each.body, is_certain=is_certain)
+            yield from _counted(each.body, items, on_condition=on_condition)
 
 
 def _leaves(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVING)
 
 
-def _gives(statement: ast.stmt, *, item: bool = False) -> bool:
-    """Whether a statement gives anything; with ``item``, an item."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.YieldFrom) and not item:
-            return True
-        value = node.value if isinstance(node, ast.Yield | ast.Return) else None
-        if value is not None and (not item or _is_item(value)):
-            return True
-    return False
+def _gives(statement: ast.stmt) -> bool:
+    return any(
+        isinstance(node, ast.YieldFrom) or getattr(node, "value", None) is not None
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Return)
+    )
 
 
-def _is_item(value: ast.expr) -> bool:
+def _items(block: Sequence[ast.stmt]) -> int:
+    """The places where a block gives an item."""
+    nodes = (node for statement in block for node in ast.walk(statement))
+    return sum(isinstance(node, ast.Yield) and _is_item(node.value) for node in nodes)
+
+
+def _is_item(value: ast.expr | None) -> bool:
     if isinstance(value, ast.Name):
         return "req" not in value.id.lower()
     return isinstance(value, ast.Dict) or "item" in _last_name(value).lower()
 
 
-def _last_name(node: ast.AST) -> str:
+def _last_name(node: ast.AST | None) -> str:
     """``count`` of ``self.count``, and ``load_item`` of ``loader.load_item()``."""
     if isinstance(node, ast.Call):
         node = node.func

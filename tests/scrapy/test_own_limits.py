@@ -153,6 +153,18 @@ class EmptyOnes(Base):
         yield {"url": response.url}
 
 
+class OldOnesAreGiven(Base):
+    def parse(self, response: Response) -> Any:
+        item = {"url": response.url}
+        if response.css(".old"):
+            self.count += 1
+            if self.count > 9:
+                raise CloseSpider("old")
+            yield item
+        else:
+            yield item
+
+
 class InARow(Base):
     def parse(self, response: Response) -> Any:
         self.count += 1
@@ -213,8 +225,8 @@ class InAFunctionWithin(Base):
 @pytest.mark.parametrize(
     "spider",
     [
-        KnownOnes, KnownOnesLast, KnownOnesBesideOthers, EmptyOnes, InARow, ByNumbersOfThePage,
-        AlsoByWhatItReads, EitherWay, BelowTheLimit,
+        KnownOnes, KnownOnesLast, KnownOnesBesideOthers, EmptyOnes, OldOnesAreGiven, InARow,
+        ByNumbersOfThePage, AlsoByWhatItReads, EitherWay, BelowTheLimit,
     ],
 )  # fmt: skip
 def test_no_limit(spider: type[scrapy.Spider]) -> None:
@@ -253,5 +265,16 @@ class Counting:
         return item
 
 
+class CountingKnownOnes(Counting):
+    def process_item(self, item: Any, spider: scrapy.Spider) -> Any:
+        if item["url"] in spider.settings["KNOWN"]:
+            self.count += 1
+            if self.count >= 100:
+                spider.crawler.engine.close_spider(spider, "old")
+            return item
+        return item
+
+
 def test_a_limit_of_a_pipeline() -> None:
     assert found(Base, ITEM_PIPELINES={Counting: 100}) is None
+    assert found(Base, ITEM_PIPELINES={CountingKnownOnes: 100}) == "close_spider in process_item"
