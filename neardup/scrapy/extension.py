@@ -39,7 +39,7 @@ from neardup.scrapy.predictions import GONE, Predictions
 from neardup.scrapy.probes import Probes
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.refusal import told_in_a_line
-from neardup.scrapy.schedulers import requests_may_wait
+from neardup.scrapy.schedulers import waits_from
 from neardup.scrapy.verdicts import DoubtfulResponses, get_verdict, set_verdict
 from neardup.text.declared import declared
 from neardup.text.words import words
@@ -109,15 +109,15 @@ class NearDuplicates:
             endless_after=options.endless_after,
         )
         self.predictions.withheld = self.policy.links.withhold_waiting
+        self.predictions.may_wait = self.policy.links.may_wait
         self.predictions.cannot_wait = self.policy.links.cannot_wait
         self._probes = Probes(crawler, recorder, self.outcomes, self.predictions)
         self.look_ahead = LookAhead(crawler, self.policy.links.endless, self.outcomes, self.detector)
         if action is not Action.RECORD and self.predictions.audit is None:
-            if requests_may_wait(crawler):
+            self.policy.links.waits_from = waits_from(crawler)
+            if self.policy.links.waits_from is not None:
                 self.policy.links.steps_counted = self._keep_order
                 self.policy.links.keepers.tell()
-            else:
-                self.policy.links.waiting = self.predictions.waiting = False
         self.policy.links.marks = self.predictions.predict is not Predict.OFF
         if self.predictions.predict in {Predict.DEFER, Predict.DROP}:
             self.policy.links.copy_read = self._copy_read
@@ -211,8 +211,8 @@ class NearDuplicates:
 
     def _keep_order(self, counted: str) -> None:
         """Have no further request wait, because the spider limits the depth by what it counts."""
-        if self.policy.links.waiting:
-            self.policy.links.waiting = self.predictions.waiting = False
+        if self.policy.links.waits_from is not None:
+            self.policy.links.waits_from = None
             logger.info(
                 "neardup: requests count steps in %(counted)s, so links of duplicates and predicted copies do"
                 " not wait, and no callback is skipped",

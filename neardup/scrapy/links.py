@@ -171,8 +171,8 @@ class Links:
         self.endless = endless
         self.marks = False
         """Whether links get a :data:`BAND`."""
-        self.waiting = True
-        """Whether links of duplicates wait."""
+        self.waits_from: int | None = 0
+        """The depth from which on requests may wait; None: none may."""
         self.steps_counted: Callable[[str], None] | None = None
         """Called with the name of what counts the steps to a page: the spider limits the depth itself."""
         self.giving = GivingCallbacks()
@@ -244,6 +244,14 @@ class Links:
         depth: int = request.meta.get("depth", 0)
         return request.priority + depth * self._depth_priority > 0
 
+    def may_wait(self, request: Request | None) -> bool:
+        """Whether requests of that depth may wait at all in this crawl."""
+        if self.waits_from is None:
+            return False
+        return self.waits_from == 0 or (
+            request is not None and request.meta.get("depth", 0) >= self.waits_from
+        )
+
     def cannot_wait(self, request: Request) -> bool:
         """Whether the turn of a link is not to be missed.
 
@@ -281,7 +289,7 @@ class Links:
         """
         alone = self._deferred.get(fingerprint, canonical_id) == canonical_id
         new = self.is_new(fingerprint)
-        waits = self.waiting and not self.cannot_wait(request)
+        waits = self.may_wait(request) and not self.cannot_wait(request)
         band: float = OF_DUPLICATES if waits else 0
         if BAND in request.meta:
             if is_made_at_once(request):
@@ -514,7 +522,8 @@ class PageLinks:
         self._is_like_others: bool | None = None
         """Whether others say the same as this canonical page, but for numbers; None: that was not asked."""
         self._new: list[str] = []
-        self._steps = Steps(response) if links.waiting and links.steps_counted is not None else None
+        counts = links.waits_from is not None and links.steps_counted is not None
+        self._steps = Steps(response) if counts else None
         self.withheld = 0
         self.tells = True
         """Whether this page says something about whether its cluster ends. Known when this is finished."""

@@ -144,11 +144,12 @@ class Policy:
         """Whether the callback is not called at all.
 
         Where no request waits, all are called. With a limit of depth the links of a page's copy may have been
-        too deep. A crawl that ends when no items come needs all links in time.
+        too deep. Those of the page are not, unless it stands at the limit. A crawl that ends when no items
+        come needs all links in time.
         """
         if self.action is not Action.SKIP or self.had is None or verdict.page_id is None:
             return False
-        if not self.links.waiting or self.callbacks is None:
+        if self.callbacks is None or not self.links.may_wait(response.request):
             return False
         skips = (
             self.drops_items(verdict, response)

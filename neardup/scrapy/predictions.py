@@ -136,8 +136,8 @@ class Predictions:
         self.effects = effects
         self.predict = predict
         self.audit = audit
-        self.waiting = True
-        """Whether likely copies wait."""
+        self.may_wait: Callable[[Request], bool] = lambda request: True
+        """Whether a request may wait if it is a likely copy."""
         self.weighs_copies = predict is Predict.DROP
         """Whether it counts what predicted copies lead to, and whether these surely are copies."""
         self.starts_are_made = False
@@ -272,7 +272,7 @@ class Predictions:
 
     def _decide(self, request: Request, band: float) -> Request | None:
         """What is to be done with a link that leaves the queue: as :meth:`look_at`."""
-        waits = self.waiting and self.predict is not Predict.RECORD
+        waits = self.predict is not Predict.RECORD and self.may_wait(request)
         prediction = self._predict(request.url, may_wait=waits)
         if prediction is not None:
             if not request.meta.get(PREDICTED):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ENDS_BY_ORDER = ("DEPTH_LIMIT", "CLOSESPIDER_PAGECOUNT_NO_ITEM", "CLOSESPIDER_TIMEOUT_NO_ITEM")
+_ENDS_BY_ORDER = ("CLOSESPIDER_PAGECOUNT_NO_ITEM", "CLOSESPIDER_TIMEOUT_NO_ITEM")
 """Settings that leave out other pages if requests are made in another order."""
 
 _PRIORITY_QUEUE_OF_SCRAPY_REDIS = "scrapy_redis.queue.PriorityQueue"
@@ -39,13 +39,14 @@ def has_priorities(settings: BaseSettings) -> bool:
     return issubclass(queue, load_object(_PRIORITY_QUEUE_OF_SCRAPY_REDIS))
 
 
-def requests_may_wait(crawler: Crawler) -> bool:
-    """Whether a request may be made later than its turn, without loss; a line in the log says if not.
+def waits_from(crawler: Crawler) -> int | None:
+    """The depth from which on requests may be made later than their turn, without loss; None: none may. A
+    line in the log says if not all may.
 
     With a limit of depth the way by which a page is reached first decides what is got behind the page. A
-    shorter way must not wait, unless an audit tells what that costs. The limit may be the spider's own. A
-    crawl that ends when no items come must not make the requests for items after others. A spider that ends
-    its crawl must meet pages in order.
+    shorter way must not wait, unless an audit tells what that costs. Behind pages at the limit nothing is
+    got. The limit may be the spider's own. A crawl that ends when no items come must not make the requests
+    for items after others. A spider that ends its crawl must meet pages in order.
     """
     limits = ((name, crawler.settings.getfloat(name)) for name in _ENDS_BY_ORDER)
     reason = next((f"{name} is {limit:g}" for name, limit in limits if limit), None)
@@ -53,15 +54,23 @@ def requests_may_wait(crawler: Crawler) -> bool:
         reason = f"{method} compares the depth of pages"
     if reason is None and (end := own_end(crawler)) is not None:
         reason = f"the spider may end the crawl ({end})"
-    if reason is None:
-        return True
-    logger.info(
-        "neardup: %(reason)s, so links of duplicates and predicted copies do not wait, and no callback is"
-        " skipped",
-        {"reason": reason},
-        extra={"spider": crawler.spider},
-    )
-    return False
+    depth = crawler.settings.getint("DEPTH_LIMIT")
+    if reason is not None:
+        logger.info(
+            "neardup: %(reason)s, so links of duplicates and predicted copies do not wait, and no callback is"
+            " skipped",
+            {"reason": reason},
+            extra={"spider": crawler.spider},
+        )
+        return None
+    if depth:
+        logger.info(
+            "neardup: DEPTH_LIMIT is %(depth)d, so links of duplicates and predicted copies wait, and"
+            " callbacks are skipped, at that depth only",
+            {"depth": depth},
+            extra={"spider": crawler.spider},
+        )
+    return depth
 
 
 def has_own_requests_only(settings: BaseSettings) -> bool:

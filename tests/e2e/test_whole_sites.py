@@ -214,6 +214,20 @@ class TestViews:
         assert len(without.found) < 20
         assert done.requests_until(18) <= 100
 
+    def test_copies_at_the_limit_of_depth_come_last(self, addon: dict[str, Any]) -> None:
+        by_depth = BREADTH_FIRST | {"DEPTH_LIMIT": 2}
+        with serve_site(Wiki()) as served:
+            without = run(served, by_depth)
+            crawls = [run(served, addon | by_depth) for _ in range(2)]
+
+        assert len(without.found) == 201
+        assert without.requests_until(200) > 290
+        assert [done.found for done in crawls] == [without.found] * 2
+        assert [as_texts(done) for done in crawls] == [as_texts(without)] * 2
+        assert [done.requests_until(200) < most for done, most in zip(crawls, (250, 220), strict=True)] == [
+            True
+        ] * 2
+
     def test_what_a_spider_allows_itself_goes_to_new_pages(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)
         with serve_site(site) as served:
@@ -521,6 +535,7 @@ class TestNothingWaits:
         assert_nothing_lost(done, without, site)
         assert done.stats["neardup/duplicates"] == 1
         assert "DEPTH_LIMIT is 5, so" in caplog.text
+        assert done.stats["request_depth_max"] == ShortCut.depth
 
     @pytest.mark.parametrize(
         ("spider", "own", "said"),
