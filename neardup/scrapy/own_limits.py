@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 _AT_THE_START = frozenset({"__init__", "open_spider", "spider_opened", "start", "start_requests"})
 """Methods that may set a counter, because they are called before the first page."""
 
+_ADD = frozenset({"add", "append"})
+
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 
 def ends_at_a_count(cls: type, qualified: str, closing: Collection[str]) -> bool:
     """Whether a method of a class ends the crawl at a limit of a counter, and never else.
 
-    A counter is an attribute that counts pages or items, and is never set back. ``qualified`` is the name of
+    A counter is an attribute that counts pages or items, and is never set back. A list or a set of these is
+    one, too, where the code asks how long it is. ``qualified`` is the name of
     the method with that of its class, and ``closing`` are the names that code ends a crawl by. False if it is
     no method, or has no source.
     """
@@ -65,11 +68,18 @@ def _sides(test: ast.expr, counters: set[str]) -> tuple[bool, bool]:
         return False, False
     is_less = isinstance(test.ops[0], ast.Lt | ast.LtE)
     is_more = isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq)
-    if _last_name(test.left) in counters:
+    if _counter(test.left) in counters:
         return is_more, is_less
-    if _last_name(test.comparators[0]) in counters:
+    if _counter(test.comparators[0]) in counters:
         return is_less, is_more
     return False, False
+
+
+def _counter(node: ast.expr) -> str:
+    """The name of what may be a counter: ``count`` of ``self.count``, and ``seen`` of ``len(self.seen)``."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and _last_name(node) == "len":
+        node = node.args[0]
+    return _last_name(node)
 
 
 def _counters(methods: Sequence[Method], shared: Shared) -> set[str]:
@@ -79,13 +89,17 @@ def _counters(methods: Sequence[Method], shared: Shared) -> set[str]:
     named, set_otherwise = set(), set()
     for method in methods:
         arguments = [*method.args.posonlyargs, *method.args.args]
-        for node in ast.walk(method) if arguments else ():
+        nodes = list(ast.walk(method)) if arguments else []
+        calls = (node.func for node in nodes if isinstance(node, ast.Call))
+        called = {function.value for function in calls if isinstance(function, ast.Attribute)}
+        for node in nodes:
             place = shared.found(node, arguments[0].arg)
-            if place is None or isinstance(place.ctx, ast.Load):
+            if place is None:
                 continue
+            is_set = place in called or not isinstance(place.ctx, ast.Load)
             if place in counted:
                 named.add(name_of(place))
-            elif method.name not in _AT_THE_START:
+            elif is_set and method.name not in _AT_THE_START:
                 set_otherwise.add(name_of(place))
     return named - set_otherwise
 
@@ -103,9 +117,8 @@ def _counted(
     else:
         is_given = is_given or any(_gives(each) for each in block if not _leaves(each))
     for each in block:
-        if isinstance(each, ast.AugAssign):
-            if is_given and isinstance(each.op, ast.Add) and isinstance(each.value, ast.Constant):
-                yield each.target
+        if is_given and (counter := _counted_up(each)) is not None:
+            yield counter
         elif isinstance(each, ast.If):
             # Behind it stand pages without what it gives.
             is_given = is_given and not (_leaves(each) and _gives(each))
@@ -115,6 +128,17 @@ def _counted(
             yield from _counted(each.body, items, on_condition=on_condition, is_given=is_given)
         elif isinstance(each, ast.For | ast.While | ast.AsyncFor):
             yield from _counted(each.body, items, on_condition=on_condition)
+
+
+def _counted_up(statement: ast.stmt) -> ast.expr | None:
+    """What a statement adds one to: a number, a list or a set."""
+    if isinstance(statement, ast.AugAssign):
+        is_one_more = isinstance(statement.op, ast.Add) and isinstance(statement.value, ast.Constant)
+        return statement.target if is_one_more else None
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADD:
+        return call.func.value
+    return None
 
 
 def _leaves(statement: ast.stmt) -> bool:

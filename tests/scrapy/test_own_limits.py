@@ -104,7 +104,21 @@ class InAnotherMethod(Base):
             raise CloseSpider("enough")
 
 
-@pytest.mark.parametrize("spider", [Pages, Items, Loaded, Otherwise, Tried, OfTheClass, InAnotherMethod])
+class InASet(Base):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def parse(self, response: Response) -> Any:
+        self.seen.add(response.url)
+        if len(self.seen) >= self.limit:
+            raise CloseSpider("enough")
+        yield response.follow("/next")
+
+
+@pytest.mark.parametrize(
+    "spider", [Pages, Items, Loaded, Otherwise, Tried, OfTheClass, InAnotherMethod, InASet]
+)
 def test_a_limit(spider: type[scrapy.Spider]) -> None:
     assert found(spider) is None
 
@@ -163,6 +177,15 @@ class OldOnesAreGiven(Base):
             yield item
         else:
             yield item
+
+
+class OldOnesInASet(InASet):
+    def parse(self, response: Response) -> Any:
+        if response.css(".old"):
+            self.seen.add(response.url)
+        if len(self.seen) >= self.limit:
+            raise CloseSpider("old")
+        yield {"url": response.url}
 
 
 class InARow(Base):
@@ -225,7 +248,7 @@ class InAFunctionWithin(Base):
 @pytest.mark.parametrize(
     "spider",
     [
-        KnownOnes, KnownOnesLast, KnownOnesBesideOthers, EmptyOnes, OldOnesAreGiven, InARow,
+        KnownOnes, KnownOnesLast, KnownOnesBesideOthers, EmptyOnes, OldOnesAreGiven, OldOnesInASet, InARow,
         ByNumbersOfThePage, AlsoByWhatItReads, EitherWay, BelowTheLimit,
     ],
 )  # fmt: skip
