@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.scrapy.spider_source import Shared, methods_of, name_of
 
@@ -22,6 +22,12 @@ _AT_THE_START = frozenset({"__init__", "open_spider", "spider_opened", "start", 
 
 _ADD = frozenset({"add", "append"})
 
+_COUNTS_OF_SCRAPY = frozenset({"item_scraped_count", "response_received_count", "downloader/response_count"})
+"""Names in its statistics."""
+
+_RETURNED = (ast.Name, ast.Dict, ast.List, ast.ListComp, ast.Call)
+"""What a method returns that returns items or requests. Others return whether something holds, or a count."""
+
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 
@@ -29,7 +35,7 @@ def ends_at_a_count(cls: type, qualified: str, closing: Collection[str]) -> bool
     """Whether a method of a class ends the crawl at a limit of a counter, and never else.
 
     A counter is an attribute that counts pages or items, and is never set back. A list or a set of these is
-    one, too, where the code asks how long it is. ``qualified`` is the name of
+    one, too, where the code asks how long it is. So are Scrapy's own counts. ``qualified`` is the name of
     the method with that of its class, and ``closing`` are the names that code ends a crawl by. False if it is
     no method, or has no source.
     """
@@ -40,16 +46,20 @@ def ends_at_a_count(cls: type, qualified: str, closing: Collection[str]) -> bool
     methods = list(methods_of(cls))
     named = [method for method in methods if method.name == name]
     counters = _counters(methods, shared) if named else set()
-    return bool(counters) and not any(_ends_otherwise(method, closing, counters) for method in named)
+    return bool(named) and not any(_ends_otherwise(method, closing, counters) for method in named)
 
 
 def _ends_otherwise(method: Method, closing: Collection[str], counters: set[str]) -> bool:
+    assigned = (node for node in ast.walk(method) if isinstance(node, ast.Assign))
+    known = counters | {_last_name(node.targets[0]) for node in assigned if _is_count_of_scrapy(node.value)}
     waiting: list[ast.AST] = [*method.body]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.If):
-            at_limit, below = _sides(node.test, counters)
+            at_limit, below = _sides(node.test, known)
             waiting += chain([node.test], () if at_limit else node.body, () if below else node.orelse)
+        elif isinstance(node, ast.ExceptHandler):
+            waiting += node.body
         elif isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in closing:
             return True
         else:
@@ -68,24 +78,30 @@ def _sides(test: ast.expr, counters: set[str]) -> tuple[bool, bool]:
         return False, False
     is_less = isinstance(test.ops[0], ast.Lt | ast.LtE)
     is_more = isinstance(test.ops[0], ast.Gt | ast.GtE | ast.Eq)
-    if _counter(test.left) in counters:
+    if _counts(test.left, counters):
         return is_more, is_less
-    if _counter(test.comparators[0]) in counters:
+    if _counts(test.comparators[0], counters):
         return is_less, is_more
     return False, False
 
 
-def _counter(node: ast.expr) -> str:
-    """The name of what may be a counter: ``count`` of ``self.count``, and ``seen`` of ``len(self.seen)``."""
+def _counts(node: ast.expr, counters: set[str]) -> bool:
     if isinstance(node, ast.Call) and len(node.args) == 1 and _last_name(node) == "len":
         node = node.args[0]
-    return _last_name(node)
+    return _is_count_of_scrapy(node) or _last_name(node) in counters
+
+
+def _is_count_of_scrapy(node: ast.expr) -> bool:
+    """Whether something is ``stats.get_value("item_scraped_count")`` or the like."""
+    if not isinstance(node, ast.Call) or not node.args or _last_name(node) != "get_value":
+        return False
+    return getattr(node.args[0], "value", None) in _COUNTS_OF_SCRAPY
 
 
 def _counters(methods: Sequence[Method], shared: Shared) -> set[str]:
     counted: set[ast.AST] = set()
     for method in methods:
-        counted.update(_counted(method.body, _items(method.body)))
+        counted.update(_counted(method.body, _given(method.body)))
     named, set_otherwise = set(), set()
     for method in methods:
         arguments = [*method.args.posonlyargs, *method.args.args]
@@ -105,29 +121,32 @@ def _counters(methods: Sequence[Method], shared: Shared) -> set[str]:
 
 
 def _counted(
-    block: Sequence[ast.stmt], items: int, *, on_condition: bool = False, is_given: bool = False
+    block: Sequence[ast.stmt], given: _Given, *, on_condition: bool = False, is_given: bool = False
 ) -> Iterator[ast.expr]:
     """What counts up where something is given, too: a page was got, or an item.
 
-    On a condition these are all ``items`` that the method gives. Old or empty pages may be counted else, and
-    the order of requests decides when these reach a limit.
+    On a condition that is all that the method gives (``given``), or all items. Old or empty pages may be
+    counted else, and the order of requests decides when these reach a limit.
     """
     if on_condition:
-        is_given = 0 < items == _items(block)
+        here = _given(block)
+        is_given = 0 < here.items == given.items or 0 < here.yields == given.yields
     else:
-        is_given = is_given or any(_gives(each) for each in block if not _leaves(each))
+        is_given = is_given or _given([each for each in block if not _leaves(each)]).is_any
     for each in block:
         if is_given and (counter := _counted_up(each)) is not None:
             yield counter
         elif isinstance(each, ast.If):
             # Behind it stand pages without what it gives.
-            is_given = is_given and not (_leaves(each) and _gives(each))
-            yield from _counted(each.body, items, on_condition=True)
-            yield from _counted(each.orelse, items, on_condition=True)
+            leaves = _leaves(each)
+            is_given = is_given and not (leaves and _given([each]).is_any)
+            yield from _counted(each.body, given, on_condition=True)
+            certain = leaves and not on_condition
+            yield from _counted(each.orelse, given, on_condition=not certain, is_given=certain and is_given)
         elif isinstance(each, ast.Try | ast.With | ast.AsyncWith):
-            yield from _counted(each.body, items, on_condition=on_condition, is_given=is_given)
+            yield from _counted(each.body, given, on_condition=on_condition, is_given=is_given)
         elif isinstance(each, ast.For | ast.While | ast.AsyncFor):
-            yield from _counted(each.body, items, on_condition=on_condition)
+            yield from _counted(each.body, given, on_condition=on_condition)
 
 
 def _counted_up(statement: ast.stmt) -> ast.expr | None:
@@ -135,6 +154,10 @@ def _counted_up(statement: ast.stmt) -> ast.expr | None:
     if isinstance(statement, ast.AugAssign):
         is_one_more = isinstance(statement.op, ast.Add) and isinstance(statement.value, ast.Constant)
         return statement.target if is_one_more else None
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
+        target, added = statement.targets[0], statement.value
+        is_one_more = isinstance(added.op, ast.Add) and isinstance(added.right, ast.Constant)
+        return target if is_one_more and ast.unparse(target) == ast.unparse(added.left) else None
     call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADD:
         return call.func.value
@@ -145,27 +168,34 @@ def _leaves(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVING)
 
 
-def _gives(statement: ast.stmt) -> bool:
-    return any(
-        isinstance(node, ast.YieldFrom) or getattr(node, "value", None) is not None
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Yield | ast.YieldFrom | ast.Return)
-    )
+class _Given(NamedTuple):
+    """In how many places something is given."""
+
+    items: int
+    yields: int
+    """Items, requests or either."""
+    returns: int
+
+    @property
+    def is_any(self) -> bool:
+        return self.yields + self.returns > 0
 
 
-def _items(block: Sequence[ast.stmt]) -> int:
-    """The places where a block gives an item."""
-    nodes = (node for statement in block for node in ast.walk(statement))
-    return sum(isinstance(node, ast.Yield) and _is_item(node.value) for node in nodes)
+def _given(block: Sequence[ast.stmt]) -> _Given:
+    nodes = [node for statement in block for node in ast.walk(statement)]
+    yielded = [node.value for node in nodes if isinstance(node, ast.Yield) and node.value is not None]
+    several = sum(isinstance(node, ast.YieldFrom) for node in nodes)
+    returns = sum(isinstance(node, ast.Return) and isinstance(node.value, _RETURNED) for node in nodes)
+    return _Given(sum(map(_is_item, yielded)), len(yielded) + several, returns)
 
 
-def _is_item(value: ast.expr | None) -> bool:
+def _is_item(value: ast.expr) -> bool:
     if isinstance(value, ast.Name):
         return "req" not in value.id.lower()
     return isinstance(value, ast.Dict) or "item" in _last_name(value).lower()
 
 
-def _last_name(node: ast.AST | None) -> str:
+def _last_name(node: ast.AST) -> str:
     """``count`` of ``self.count``, and ``load_item`` of ``loader.load_item()``."""
     if isinstance(node, ast.Call):
         node = node.func

@@ -116,9 +116,70 @@ class InASet(Base):
         yield response.follow("/next")
 
 
+class PagesOfHtml(Base):
+    def parse(self, response: Response) -> Any:
+        if "text/html" in str(response.headers["Content-Type"]):
+            self.count = self.count + 1
+            if self.count >= self.limit:
+                self.crawler.engine.close_spider(self, "enough")
+                return
+            for link in response.css("a"):
+                if link.attrib["href"].endswith(".html"):
+                    yield response.follow(link.attrib["href"])
+
+
+class AndCaught(Base):
+    def parse(self, response: Response) -> Any:
+        try:
+            self.count += 1
+            if self.count > self.limit:
+                raise CloseSpider("enough")
+            yield {"url": response.url}
+        except CloseSpider:
+            raise
+        except ValueError:
+            self.logger.warning("no page")
+
+
+class OrElse(Base):
+    def parse(self, response: Response) -> Any:
+        if self.count >= self.limit:
+            raise CloseSpider("enough")
+        else:
+            self.count += 1
+        yield {"url": response.url}
+
+
+class ItemsBesideRequests(Base):
+    def parse(self, response: Response) -> Any:
+        for row in response.css("li"):
+            if row.css("a"):
+                if self.count < self.limit:
+                    self.count += 1
+                    yield {"row": row.get()}
+                else:
+                    raise CloseSpider("enough")
+            else:
+                yield response.follow("/next")
+
+
+class CountedByScrapy(Base):
+    def parse(self, response: Response) -> Any:
+        count = self.crawler.stats.get_value("item_scraped_count")
+        if count == self.limit:
+            raise CloseSpider("enough")
+        if self.crawler.stats.get_value("response_received_count", 0) > self.limit:
+            raise CloseSpider("enough")
+        yield {"url": response.url}
+
+
 @pytest.mark.parametrize(
-    "spider", [Pages, Items, Loaded, Otherwise, Tried, OfTheClass, InAnotherMethod, InASet]
-)
+    "spider",
+    [
+        Pages, Items, Loaded, Otherwise, Tried, OfTheClass, InAnotherMethod, InASet, PagesOfHtml, AndCaught,
+        OrElse, ItemsBesideRequests, CountedByScrapy,
+    ],
+)  # fmt: skip
 def test_a_limit(spider: type[scrapy.Spider]) -> None:
     assert found(spider) is None
 
@@ -188,6 +249,43 @@ class OldOnesInASet(InASet):
         yield {"url": response.url}
 
 
+class OfScrapysErrors(Base):
+    def parse(self, response: Response) -> Any:
+        if self.crawler.stats.get_value("log_count/ERROR") > 9:
+            raise CloseSpider("errors")
+        yield {"url": response.url}
+
+
+class NewOnesOrElse(Base):
+    def parse(self, response: Response) -> Any:
+        if not response.css(".old"):
+            yield {"url": response.url}
+            return
+        else:
+            self.count += 1
+        if self.count > 9:
+            raise CloseSpider("old")
+
+
+class OldOnesByMethods(Base):
+    def parse(self, response: Response) -> Any:
+        if self.is_old(response) and self.number_of(response) > 9:
+            return
+        if self.count > 9:
+            raise CloseSpider("old")
+        yield {"url": response.url}
+
+    def is_old(self, response: Response) -> Any:
+        if response.css(".old"):
+            self.count += 1
+            return True
+        return None
+
+    def number_of(self, response: Response) -> int:
+        self.count += 1
+        return self.count
+
+
 class InARow(Base):
     def parse(self, response: Response) -> Any:
         self.count += 1
@@ -248,8 +346,9 @@ class InAFunctionWithin(Base):
 @pytest.mark.parametrize(
     "spider",
     [
-        KnownOnes, KnownOnesLast, KnownOnesBesideOthers, EmptyOnes, OldOnesAreGiven, OldOnesInASet, InARow,
-        ByNumbersOfThePage, AlsoByWhatItReads, EitherWay, BelowTheLimit,
+        KnownOnes, KnownOnesLast, KnownOnesBesideOthers, EmptyOnes, OldOnesAreGiven, OldOnesInASet,
+        OfScrapysErrors, NewOnesOrElse, OldOnesByMethods, InARow, ByNumbersOfThePage,
+        AlsoByWhatItReads, EitherWay, BelowTheLimit,
     ],
 )  # fmt: skip
 def test_no_limit(spider: type[scrapy.Spider]) -> None:
