@@ -35,8 +35,8 @@ def own_end(crawler: Crawler) -> str | None:
     ``CloseSpider in parse``; None: nothing.
 
     What ends the crawl at so many pages or items does not count. Beside what closes the spider, a switch
-    counts. It is an attribute that a method with a page sets to True or False, and that some place asks for.
-    Pipelines have other switches, as for the first item of a file.
+    counts. It is an attribute of the spider that some place of it asks for. A method with a page or an item
+    sets it to True or False. Pipelines have other switches of their own, as for the first item of a file.
     """
     components = components_of(crawler.settings, "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")
     for cls in (type(crawler.spider), *components):
@@ -51,10 +51,14 @@ def own_end(crawler: Crawler) -> str | None:
         for instruction in dis.get_instructions(code)
         if instruction.opname in {"LOAD_ATTR", "LOAD_METHOD"}
     }
-    for code in spider:
-        for name in _switches(code):
-            if name in asked:
-                return f"the switch {name!r} in {code.co_name}"
+    beside = (code for each in components for code in _codes(each))
+    switches = (
+        *((code, name) for code in spider for name in _switches(code, own=True)),
+        *((code, name) for code in beside for name in _switches(code, own=False)),
+    )
+    for code, name in switches:
+        if name in asked:
+            return f"the switch {name!r} in {code.co_name}"
     return None
 
 
@@ -84,8 +88,9 @@ def _within(value: object, met: set[CodeType]) -> Iterator[CodeType]:
             yield from _within(each, met)
 
 
-def _switches(code: CodeType) -> Iterator[str]:
-    """The attributes of its first argument that a method, which is given something, sets to True or False.
+def _switches(code: CodeType, *, own: bool) -> Iterator[str]:
+    """The attributes that a method sets to True or False: of its first argument, or of other things if not
+    ``own``. None of a method that is given nothing.
 
     A method that is given the spider is called when the crawl begins, idles or ends.
     """
@@ -93,9 +98,12 @@ def _switches(code: CodeType) -> Iterator[str]:
         return
     before: list[dis.Instruction] = []
     for instruction in dis.get_instructions(code):
-        if instruction.opname == "STORE_ATTR" and len(before) > 1:
-            value, owner = before[-2:]
-            is_truth = isinstance(value.argval, bool) or value.opname in _ASKS
-            if is_truth and owner.argval == code.co_varnames[0]:
+        if instruction.opname == "STORE_ATTR":
+            owner = len(before) - 1
+            while owner > 1 and before[owner].opname == "LOAD_ATTR":
+                owner -= 1  # to ``self`` of ``self.crawler.spider``
+            is_own = owner == len(before) - 1 and before[owner].argval == code.co_varnames[0]
+            value = before[owner - 1]
+            if own == is_own and (isinstance(value.argval, bool) or value.opname in _ASKS):
                 yield instruction.argval
         before.append(instruction)

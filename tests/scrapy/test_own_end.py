@@ -183,6 +183,25 @@ class WritesAFile:
         return item
 
 
+class StopsTheSpider:
+    def open_spider(self, spider: scrapy.Spider) -> None:
+        spider.is_open = True  # type: ignore[attr-defined]
+
+    def process_item(self, item: Any, spider: scrapy.Spider) -> Any:
+        if item["date"] < "2026":
+            spider.stopped = True  # type: ignore[attr-defined]
+        spider.told = True  # type: ignore[attr-defined]
+        return item
+
+
+class StopsTheSpiderOfTheCrawler:
+    crawler: Any
+
+    def process_item(self, item: Any) -> Any:
+        self.crawler.spider.stopped = item["date"] < "2026"
+        return item
+
+
 class ClosedWithTheSpider:
     def process_item(self, item: Any) -> Any:
         return item
@@ -199,6 +218,8 @@ class ClosedWithTheSpider:
         ({Closing: None}, None),
         ({ClosedWithTheSpider: 1}, None),
         ({WritesAFile: 1}, None),
+        ({StopsTheSpider: 1}, "the switch 'stopped' in process_item"),
+        ({StopsTheSpiderOfTheCrawler: 1}, "the switch 'stopped' in process_item"),
         ({"neardup.scrapy.pipeline.NearDuplicatePipeline": 0}, None),
     ],
 )
