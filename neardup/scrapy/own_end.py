@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _CLOSING = frozenset({"CloseSpider", "close_spider", "close_spider_async"})
 """What code says that ends a crawl: the exception, and methods of the engine."""
 
+_WHEN_IDLE = "idle"
+"""In the names of methods that are called when no request is left, such as ``spider_idle``."""
+
 _ASKS = frozenset({"COMPARE_OP", "CONTAINS_OP", "IS_OP", "UNARY_NOT"})
 """Instructions that give True or False."""
 
@@ -42,7 +45,11 @@ def own_end(crawler: Crawler) -> str | None:
     for cls in (type(crawler.spider), *components):
         for code in _codes(cls):
             closing = sorted(_CLOSING.intersection(code.co_names) - {code.co_name})
-            if closing and not ends_at_a_count(cls, code.co_qualname, _CLOSING):
+            if (
+                closing
+                and _WHEN_IDLE not in code.co_name
+                and not ends_at_a_count(cls, code.co_qualname, _CLOSING)
+            ):
                 return f"{closing[0]} in {code.co_name}"
     spider = list(_codes(type(crawler.spider)))
     asked = {

@@ -109,6 +109,11 @@ class SetsAtTheStart(Base):
         self.stopped = False
 
 
+class EndsWhenIdle(Base):
+    def spider_idle(self) -> None:
+        self.crawler.engine.close_spider(self, reason="no more to ask for")
+
+
 class SetsWithoutAPage(Base):
     def closed(self, reason: str) -> None:
         self.stopped = True
@@ -153,6 +158,7 @@ class Counts(Base):
         (Deriving, "the switch 'stopped' in parse_list"),
         (Base, None),
         (SetsAtTheStart, None),
+        (EndsWhenIdle, None),
         (SetsWithoutAPage, None),
         (SetsWhatNobodyAsksFor, None),
         (SetsAnother, None),
