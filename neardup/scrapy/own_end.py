@@ -34,14 +34,14 @@ WITHOUT_PAGE = frozenset({"__init__", "from_crawler", "closed"})
 
 
 def own_end(crawler: Crawler) -> str | None:
-    """What in the spider, its modules, the pipelines or the spider middlewares may end the crawl, such as
+    """What in the spider, its modules, pipelines, spider middlewares or extensions may end the crawl, such as
     ``CloseSpider in parse``; None: nothing.
 
     What ends the crawl at so many pages or items does not count. Beside what closes the spider, a switch
     counts. It is an attribute of the spider that some place of it asks for. A method with a page or an item
     sets it to True or False. Pipelines have other switches of their own, as for the first item of a file.
     """
-    components = components_of(crawler.settings, "ITEM_PIPELINES", "SPIDER_MIDDLEWARES")
+    components = components_of(crawler.settings, "ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
     for cls in (type(crawler.spider), *components):
         for code in _codes(cls):
             closing = sorted(_CLOSING.intersection(code.co_names) - {code.co_name})

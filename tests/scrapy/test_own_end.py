@@ -241,6 +241,19 @@ class EndsBehindOldPages:
             yield each
 
 
+class EndsAtKnownItems:
+    def item_scraped(self, item: Any, spider: scrapy.Spider) -> None:
+        if item["url"] in spider.settings["KNOWN"]:
+            spider.crawler.engine.close_spider(spider, "known")
+
+    def spider_idle(self, spider: scrapy.Spider) -> None:
+        spider.crawler.engine.close_spider(spider, "idle")
+
+
+def test_an_extension_may_end_a_crawl() -> None:
+    assert found(Base, EXTENSIONS={EndsAtKnownItems: 500}) == "close_spider in item_scraped"
+
+
 @pytest.mark.parametrize(("order", "end"), [(543, "CloseSpider in process_spider_output"), (None, None)])
 def test_a_spider_middleware_may_end_a_crawl(order: int | None, end: str | None) -> None:
     assert found(Base, SPIDER_MIDDLEWARES={EndsBehindOldPages: order}) == end
