@@ -139,7 +139,7 @@ def _counted(
         elif isinstance(each, ast.If):
             # Behind it stand pages without what it gives.
             leaves = _leaves(each)
-            is_given = is_given and not (leaves and _given([each]).is_any)
+            is_given = is_given and not (leaves and _given(each.body).is_any)
             yield from _counted(each.body, given, on_condition=True)
             certain = leaves and not on_condition
             yield from _counted(each.orelse, given, on_condition=not certain, is_given=certain and is_given)
@@ -157,11 +157,18 @@ def _counted_up(statement: ast.stmt) -> ast.expr | None:
     if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
         target, added = statement.targets[0], statement.value
         is_one_more = isinstance(added.op, ast.Add) and isinstance(added.right, ast.Constant)
-        return target if is_one_more and ast.unparse(target) == ast.unparse(added.left) else None
+        return target if is_one_more and _are_same(target, added.left) else None
     call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _ADD:
         return call.func.value
     return None
+
+
+def _are_same(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two are the same attribute of one name."""
+    if not isinstance(one, ast.Attribute) or not isinstance(other, ast.Attribute):
+        return False
+    return (one.attr, _last_name(one.value)) == (other.attr, _last_name(other.value))
 
 
 def _leaves(statement: ast.stmt) -> bool:

@@ -355,6 +355,18 @@ def test_no_limit(spider: type[scrapy.Spider]) -> None:
     assert found(spider) == "CloseSpider in parse"
 
 
+class OfAnotherCounter(Base):
+    def parse(self, response: Response) -> Any:
+        self.count = response.meta["old"].count + 1
+        if self.count > 9:
+            raise CloseSpider("old")
+        yield {"url": response.url}
+
+
+def test_a_sum_of_another_counter() -> None:
+    assert found(OfAnotherCounter) == "CloseSpider in parse"
+
+
 def test_a_function_within_is_no_method() -> None:
     assert found(InAFunctionWithin) == "CloseSpider in stop"
 
