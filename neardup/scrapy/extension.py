@@ -39,7 +39,7 @@ from neardup.scrapy.predictions import GONE, Predictions
 from neardup.scrapy.probes import Probes
 from neardup.scrapy.recording import Onlooker, Recorder
 from neardup.scrapy.refusal import told_in_a_line
-from neardup.scrapy.schedulers import waits_from
+from neardup.scrapy.schedulers import tell_what_waits, waits_from
 from neardup.scrapy.verdicts import DoubtfulResponses, get_verdict, set_verdict
 from neardup.text.declared import declared
 from neardup.text.words import words
@@ -213,12 +213,7 @@ class NearDuplicates:
         """Have no further request wait, because the spider limits the depth by what it counts."""
         if self.policy.links.waits_from is not None:
             self.policy.links.waits_from = None
-            logger.info(
-                "neardup: requests count steps in %(counted)s, so links of duplicates and predicted copies do"
-                " not wait, and no callback is skipped",
-                {"counted": counted},
-                extra={"spider": self.crawler.spider},
-            )
+            tell_what_waits(self.crawler, f"requests count steps in {counted}")
 
     def judge_response(self, response: Response) -> Verdict | None:
         """The verdict of a response that is about to be passed to its callback; None if it is to be left

@@ -246,11 +246,9 @@ class Links:
 
     def may_wait(self, request: Request | None) -> bool:
         """Whether requests of that depth may wait at all in this crawl."""
-        if self.waits_from is None:
-            return False
-        return self.waits_from == 0 or (
-            request is not None and request.meta.get("depth", 0) >= self.waits_from
-        )
+        if not self.waits_from:
+            return self.waits_from is not None
+        return request is not None and request.meta.get("depth", 0) >= self.waits_from
 
     def cannot_wait(self, request: Request) -> bool:
         """Whether the turn of a link is not to be missed.

@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from neardup.scrapy.carried import enclosed
-from neardup.scrapy.own_limits import ends_at_a_count
+from neardup.scrapy.own_limits import OwnLimits
 from neardup.scrapy.spider_source import components_of, own_classes
 
 if TYPE_CHECKING:
@@ -42,30 +42,25 @@ def own_end(crawler: Crawler) -> str | None:
     sets it to True or False. Pipelines have other switches of their own, as for the first item of a file.
     """
     components = components_of(crawler.settings, "ITEM_PIPELINES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
-    for cls in (type(crawler.spider), *components):
-        for code in _codes(cls):
+    spider = type(crawler.spider)
+    codes = {cls: list(_codes(cls)) for cls in (spider, *components)}
+    for cls, of_class in codes.items():
+        limits = OwnLimits(cls)
+        for code in of_class:
             closing = sorted(_CLOSING.intersection(code.co_names) - {code.co_name})
-            if (
-                closing
-                and _WHEN_IDLE not in code.co_name
-                and not ends_at_a_count(cls, code.co_qualname, _CLOSING)
-            ):
+            if closing and _WHEN_IDLE not in code.co_name and not limits.end(code.co_qualname, _CLOSING):
                 return f"{closing[0]} in {code.co_name}"
-    spider = list(_codes(type(crawler.spider)))
     asked = {
         instruction.argval
-        for code in spider
+        for code in codes[spider]
         for instruction in dis.get_instructions(code)
         if instruction.opname in {"LOAD_ATTR", "LOAD_METHOD"}
     }
-    beside = (code for each in components for code in _codes(each))
-    switches = (
-        *((code, name) for code in spider for name in _switches(code, own=True)),
-        *((code, name) for code in beside for name in _switches(code, own=False)),
-    )
-    for code, name in switches:
-        if name in asked:
-            return f"the switch {name!r} in {code.co_name}"
+    for cls, of_class in codes.items():
+        for code in of_class:
+            for name in _switches(code, own=cls is spider):
+                if name in asked:
+                    return f"the switch {name!r} in {code.co_name}"
     return None
 
 

@@ -7,6 +7,7 @@ pages.
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,27 +32,39 @@ _RETURNED = (ast.Name, ast.Dict, ast.List, ast.ListComp, ast.Call)
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 
-def ends_at_a_count(cls: type, qualified: str, closing: Collection[str]) -> bool:
-    """Whether a method of a class ends the crawl at a limit of a counter, and never else.
+class OwnLimits:
+    """The limits of a class, whose source is read once it is asked for."""
 
-    A counter is an attribute that counts pages or items, and is never set back. A list or a set of these is
-    one, too, where the code asks how long it is. So are Scrapy's own counts. ``qualified`` is the name of
-    the method with that of its class, and ``closing`` are the names that code ends a crawl by. False if it is
-    no method, or has no source.
-    """
-    shared = Shared.of(cls)
-    owner, _, name = qualified.rpartition(".")
-    if owner.rpartition(".")[2] not in shared.classes:
-        return False
-    methods = list(methods_of(cls))
-    named = [method for method in methods if method.name == name]
-    counters = _counters(methods, shared) if named else set()
-    return bool(named) and not any(_ends_otherwise(method, closing, counters) for method in named)
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
+        self._shared = Shared.of(cls)
+
+    def end(self, qualified: str, closing: Collection[str]) -> bool:
+        """Whether a method ends the crawl at a limit of a counter, and never else.
+
+        A counter is an attribute that counts pages or items, and is never set back. A list or a set of these
+        is one, too, where the code asks how long it is. So are Scrapy's own counts. ``qualified`` is the name
+        of the method with that of its class, and ``closing`` are the names that code ends a crawl by. False
+        if it is no method, or has no source.
+        """
+        owner, _, name = qualified.rpartition(".")
+        if owner.rpartition(".")[2] not in self._shared.classes:
+            return False
+        named = [method for method in self._methods if method.name == name]
+        return bool(named) and not any(_ends_otherwise(each, closing, self._counters) for each in named)
+
+    @cached_property
+    def _methods(self) -> list[Method]:
+        return list(methods_of(self._cls))
+
+    @cached_property
+    def _counters(self) -> set[str]:
+        return _counters(self._methods, self._shared)
 
 
 def _ends_otherwise(method: Method, closing: Collection[str], counters: set[str]) -> bool:
     assigned = (node for node in ast.walk(method) if isinstance(node, ast.Assign))
-    known = counters | {_last_name(node.targets[0]) for node in assigned if _is_count_of_scrapy(node.value)}
+    known = counters | {name_of(node.targets[0]) for node in assigned if _is_count_of_scrapy(node.value)}
     waiting: list[ast.AST] = [*method.body]
     while waiting:
         node = waiting.pop()
@@ -60,7 +73,7 @@ def _ends_otherwise(method: Method, closing: Collection[str], counters: set[str]
             waiting += chain([node.test], () if at_limit else node.body, () if below else node.orelse)
         elif isinstance(node, ast.ExceptHandler):
             waiting += node.body
-        elif isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in closing:
+        elif isinstance(node, ast.Name | ast.Attribute) and name_of(node) in closing:
             return True
         else:
             waiting += ast.iter_child_nodes(node)
@@ -86,14 +99,14 @@ def _sides(test: ast.expr, counters: set[str]) -> tuple[bool, bool]:
 
 
 def _counts(node: ast.expr, counters: set[str]) -> bool:
-    if isinstance(node, ast.Call) and len(node.args) == 1 and _last_name(node) == "len":
+    if isinstance(node, ast.Call) and len(node.args) == 1 and name_of(node.func) == "len":
         node = node.args[0]
-    return _is_count_of_scrapy(node) or _last_name(node) in counters
+    return _is_count_of_scrapy(node) or name_of(node) in counters
 
 
 def _is_count_of_scrapy(node: ast.expr) -> bool:
     """Whether something is ``stats.get_value("item_scraped_count")`` or the like."""
-    if not isinstance(node, ast.Call) or not node.args or _last_name(node) != "get_value":
+    if not isinstance(node, ast.Call) or not node.args or name_of(node.func) != "get_value":
         return False
     return getattr(node.args[0], "value", None) in _COUNTS_OF_SCRAPY
 
@@ -168,7 +181,7 @@ def _are_same(one: ast.expr, other: ast.expr) -> bool:
     """Whether two are the same attribute of one name."""
     if not isinstance(one, ast.Attribute) or not isinstance(other, ast.Attribute):
         return False
-    return (one.attr, _last_name(one.value)) == (other.attr, _last_name(other.value))
+    return (one.attr, name_of(one.value)) == (other.attr, name_of(other.value))
 
 
 def _leaves(statement: ast.stmt) -> bool:
@@ -199,11 +212,5 @@ def _given(block: Sequence[ast.stmt]) -> _Given:
 def _is_item(value: ast.expr) -> bool:
     if isinstance(value, ast.Name):
         return "req" not in value.id.lower()
-    return isinstance(value, ast.Dict) or "item" in _last_name(value).lower()
-
-
-def _last_name(node: ast.AST) -> str:
-    """``count`` of ``self.count``, and ``load_item`` of ``loader.load_item()``."""
-    if isinstance(node, ast.Call):
-        node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    called = value.func if isinstance(value, ast.Call) else value
+    return isinstance(value, ast.Dict) or "item" in name_of(called).lower()

@@ -56,21 +56,24 @@ def waits_from(crawler: Crawler) -> int | None:
         reason = f"the spider may end the crawl ({end})"
     depth = crawler.settings.getint("DEPTH_LIMIT")
     if reason is not None:
-        logger.info(
-            "neardup: %(reason)s, so links of duplicates and predicted copies do not wait, and no callback is"
-            " skipped",
-            {"reason": reason},
-            extra={"spider": crawler.spider},
-        )
+        tell_what_waits(crawler, reason)
         return None
     if depth:
-        logger.info(
-            "neardup: DEPTH_LIMIT is %(depth)d, so links of duplicates and predicted copies wait, and"
-            " callbacks are skipped, at that depth only",
-            {"depth": depth},
-            extra={"spider": crawler.spider},
+        tell_what_waits(
+            crawler, f"DEPTH_LIMIT is {depth}", "wait, and callbacks are skipped, at that depth only"
         )
     return depth
+
+
+def tell_what_waits(
+    crawler: Crawler, reason: str, what: str = "do not wait, and no callback is skipped"
+) -> None:
+    """Say in the log what becomes of likely copies, and why."""
+    logger.info(
+        "neardup: %(reason)s, so links of duplicates and predicted copies %(what)s",
+        {"reason": reason, "what": what},
+        extra={"spider": crawler.spider},
+    )
 
 
 def has_own_requests_only(settings: BaseSettings) -> bool:

@@ -102,6 +102,6 @@ class Shared:
         return isinstance(node, ast.Name) and node.id == owner
 
 
-def name_of(place: ast.Attribute | ast.Name) -> str:
-    """The name of an attribute or of a dictionary, as :meth:`Shared.found` gives them."""
-    return place.attr if isinstance(place, ast.Attribute) else place.id
+def name_of(node: ast.AST) -> str:
+    """``count`` of ``self.count`` or of ``count``; "" of what is neither an attribute nor a name."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

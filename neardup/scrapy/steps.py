@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from neardup.scrapy.carried import is_of_component
-from neardup.scrapy.spider_source import components_of, methods_of
+from neardup.scrapy.spider_source import components_of, methods_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,5 +98,4 @@ def _is_depth(node: ast.AST) -> bool:
         meta, key = node.func.value, node.args[0]
     else:
         return False
-    name = meta.attr if isinstance(meta, ast.Attribute) else getattr(meta, "id", "")
-    return name == "meta" and isinstance(key, ast.Constant) and key.value == "depth"
+    return name_of(meta) == "meta" and isinstance(key, ast.Constant) and key.value == "depth"

@@ -224,9 +224,8 @@ class TestViews:
         assert without.requests_until(200) > 290
         assert [done.found for done in crawls] == [without.found] * 2
         assert [as_texts(done) for done in crawls] == [as_texts(without)] * 2
-        assert [done.requests_until(200) < most for done, most in zip(crawls, (250, 220), strict=True)] == [
-            True
-        ] * 2
+        assert crawls[0].requests_until(200) < 250
+        assert crawls[1].requests_until(200) < 220
 
     def test_what_a_spider_allows_itself_goes_to_new_pages(self, addon: dict[str, Any]) -> None:
         site = SessionIds(20, endless=True)

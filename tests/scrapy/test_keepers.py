@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 import scrapy
 from scrapy.spiders import CrawlSpider, Rule
-from scrapy.utils.test import get_crawler
 
 from neardup.scrapy.elsewhere import Callbacks
 from neardup.scrapy.keepers import Keepers
+from tests.support.crawling import with_spider
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -407,8 +407,7 @@ def test_tells_why(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def found(spider: type[scrapy.Spider], **settings: Any) -> tuple[Any, Keepers]:
-    crawler = get_crawler(spider, settings)
-    crawler.spider = crawler._create_spider(name="any")
+    crawler = with_spider(spider, **settings)
     return crawler.spider, Keepers(crawler)
 
 

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import scrapy
 from scrapy.exceptions import CloseSpider
-from scrapy.utils.test import get_crawler
 
 from neardup.scrapy.own_end import own_end
+from tests.support.crawling import with_spider
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
 
 def found(spider: type[scrapy.Spider], **settings: Any) -> str | None:
-    crawler = get_crawler(spider, settings)
-    crawler.spider = crawler._create_spider()
-    return own_end(crawler)
+    return own_end(with_spider(spider, **settings))
 
 
 class Base(scrapy.Spider):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
-from scrapy.utils.test import get_crawler
 
 from neardup.scrapy.steps import Steps, compares_depth
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+from tests.support.crawling import with_spider
 
 URL = "http://site.example/page"
 
@@ -24,12 +21,6 @@ def counted(own: dict[str, Any], *links: dict[str, Any]) -> str | None:
     for number, link in enumerate(links):
         steps.read(Request(f"{URL}/{number}", **link))
     return steps.counted()
-
-
-def crawler_of(spider: type[Spider], **settings: Any) -> Crawler:
-    crawler = get_crawler(spider, settings)
-    crawler.spider = crawler._create_spider("any")
-    return crawler
 
 
 @pytest.mark.parametrize("step", [1, -1])
@@ -110,7 +101,7 @@ class Derives(Compares):
     ],
 )
 def test_a_spider_that_compares_the_depth(spider: type[Spider], method: str) -> None:
-    assert compares_depth(crawler_of(spider)) == f"{spider.__name__}.{method}"
+    assert compares_depth(with_spider(spider)) == f"{spider.__name__}.{method}"
 
 
 class LeavesOut:
@@ -121,8 +112,8 @@ class LeavesOut:
 
 @pytest.mark.parametrize("kind", ["SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES"])
 def test_a_middleware_that_compares_the_depth(kind: str) -> None:
-    assert compares_depth(crawler_of(Spider, **{kind: {LeavesOut: 543}})) == "LeavesOut.process_request"
-    assert compares_depth(crawler_of(Spider, **{kind: {LeavesOut: None}})) is None
+    assert compares_depth(with_spider(Spider, **{kind: {LeavesOut: 543}})) == "LeavesOut.process_request"
+    assert compares_depth(with_spider(Spider, **{kind: {LeavesOut: None}})) is None
 
 
 class TellsTheDepth(Spider):
@@ -134,4 +125,4 @@ class TellsTheDepth(Spider):
 
 @pytest.mark.parametrize("spider", [Spider, TellsTheDepth])
 def test_a_spider_that_does_not(spider: type[Spider]) -> None:
-    assert compares_depth(crawler_of(spider)) is None
+    assert compares_depth(with_spider(spider)) is None

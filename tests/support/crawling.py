@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.utils.test import get_crawler
 
 from neardup.scrapy.extension import NearDuplicates
 from neardup.scrapy.recording import Recorder
@@ -104,6 +105,13 @@ class Crawl:
 
     def neardup(self, name: str) -> Any:
         return self.stats.get(f"neardup/{name}", 0)
+
+
+def with_spider(spider: type[scrapy.Spider], **settings: Any) -> Crawler:
+    """A crawler that has its spider, and does not run."""
+    crawler = get_crawler(spider, settings)
+    crawler.spider = crawler._create_spider(**({} if hasattr(spider, "name") else {"name": "any"}))
+    return crawler
 
 
 def recorder_of(crawler: Crawler) -> Recorder:
